@@ -53,7 +53,7 @@ static void name_of(const gsa_view *view, const gsa_view_edge *edge, int finenes
 }
 
 /* Gives every edge its category; 0 when there are more than `most` of them. */
-static int categorise(gsa_page *page, int fineness, int most, gsa_names *names, int *memory)
+static int categorise(gsa_page *page, int fineness, int most, gsa_texts *names, int *memory)
 {
     const gsa_view *view = page->view;
     char name[SHORT_TEXT];
@@ -62,7 +62,7 @@ static int categorise(gsa_page *page, int fineness, int most, gsa_names *names, 
         const gsa_view_edge *edge = &view->edge[e], *before = e ? edge - 1 : NULL;
         if (!before || before->phase != edge->phase || before->label != edge->label) {
             name_of(view, edge, fineness, name, sizeof name);
-            place = gsa_names_add(page->system, names, name);
+            place = gsa_texts_add(page->system, names, name);
         }
         if (place < 0) *memory = 0;
         if (place < 0 || (place >= most && fineness < BY_PHASE)) return 0;
@@ -141,7 +141,7 @@ static void colour_categories(gsa_page *page)
     }
 }
 
-static void paint(gsa_page *page, const gsa_names *names, int most)
+static void paint(gsa_page *page, const gsa_texts *names, int most)
 {
     const gsa_view *view = page->view;
     page->n_categories = names->count < most ? names->count : most;
@@ -162,16 +162,16 @@ gsa_status gsa_page_colour(gsa_page *page, gsa_error *error)
     static const int most[FINENESS] = {
         [BY_LABEL] = CATEGORIES, [BY_WORD] = DISTINCT, [BY_PHASE] = DISTINCT
     };
-    gsa_names names = { 0 };
+    gsa_texts names = { 0 };
     int memory = 1, done = 0, fineness = BY_LABEL;
     page->category = gsa_alloc(page->system, (size_t)page->view->edges, 1);
     if (!page->category) return gsa_out_of_memory(error, "colours", page->view->edges);
     for (; memory && !done; fineness++) {
-        gsa_names_release(page->system, &names);
+        gsa_texts_release(page->system, &names);
         done = categorise(page, fineness, most[fineness], &names, &memory);
     }
     if (memory) paint(page, &names, most[fineness - 1]);
-    gsa_names_release(page->system, &names);
+    gsa_texts_release(page->system, &names);
     return memory ? GSA_OK : gsa_out_of_memory(error, "colours", CATEGORIES);
 }
 

@@ -29,11 +29,11 @@ typedef struct gsa_view_edge {
     double weight;
 } gsa_view_edge;
 
-typedef struct gsa_names { /* distinct texts, numbered as they came; place 0 may be "" */
+typedef struct gsa_texts { /* distinct texts, numbered as they came; place 0 may be "" */
     const char **at;
     int32_t count;
     int32_t room, n_slots, *slots;
-} gsa_names;
+} gsa_texts;
 
 typedef struct gsa_view {
     const gsa_system *system;
@@ -46,7 +46,7 @@ typedef struct gsa_view {
     gsa_view_node *node;
     gsa_view_edge *edge;
     double *head_weight; /* [edges][head_weights]: attributes w0, w1, ... */
-    gsa_names kinds, phases, labels;
+    gsa_texts kinds, phases, labels;
     char note[256]; /* igraph's first warning, or "" */
 } gsa_view;
 
@@ -127,8 +127,8 @@ gsa_status gsa_view_draw(const gsa_view *view, const gsa_drawing_options *option
 /* ---- for the files of this folder ---------------------------------------------------------- */
 
 /* The text's place, added when it is new; -1: out of memory. */
-int32_t gsa_names_add(const gsa_system *system, gsa_names *names, const char *text);
-void gsa_names_release(const gsa_system *system, gsa_names *names);
+int32_t gsa_texts_add(const gsa_system *system, gsa_texts *names, const char *text);
+void gsa_texts_release(const gsa_system *system, gsa_texts *names);
 
 #ifdef __cplusplus
 }

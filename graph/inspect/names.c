@@ -9,7 +9,7 @@ static uint64_t hash_of(const char *text)
 }
 
 /* Where the text is or belongs. */
-static int32_t slot_of(const gsa_names *names, const char *text)
+static int32_t slot_of(const gsa_texts *names, const char *text)
 {
     int32_t slot = (int32_t)(hash_of(text) % (uint64_t)names->n_slots);
     while (names->slots[slot] && strcmp(names->at[names->slots[slot] - 1], text) != 0)
@@ -17,7 +17,7 @@ static int32_t slot_of(const gsa_names *names, const char *text)
     return slot;
 }
 
-static int grow(const gsa_system *system, gsa_names *names)
+static int grow(const gsa_system *system, gsa_texts *names)
 {
     if (names->room > INT32_MAX / 4) return 0;
     const int32_t room = names->room ? 2 * names->room : 16;
@@ -32,7 +32,7 @@ static int grow(const gsa_system *system, gsa_names *names)
     return 1;
 }
 
-int32_t gsa_names_add(const gsa_system *system, gsa_names *names, const char *text)
+int32_t gsa_texts_add(const gsa_system *system, gsa_texts *names, const char *text)
 {
     if (names->count == names->room && !grow(system, names)) return -1;
     const int32_t slot = slot_of(names, text);
@@ -44,10 +44,10 @@ int32_t gsa_names_add(const gsa_system *system, gsa_names *names, const char *te
     return names->count - 1;
 }
 
-void gsa_names_release(const gsa_system *system, gsa_names *names)
+void gsa_texts_release(const gsa_system *system, gsa_texts *names)
 {
     for (int32_t i = 0; i < names->count; i++) gsa_release(system, (void *)(uintptr_t)names->at[i]);
     gsa_release(system, names->at);
     gsa_release(system, names->slots);
-    *names = (gsa_names){ 0 };
+    *names = (gsa_texts){ 0 };
 }

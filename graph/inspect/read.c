@@ -76,7 +76,7 @@ static int read_node(gsa_view *view, const columns *c, igraph_integer_t v)
     char room[NAME_ROOM];
     gsa_view_node *node = &view->node[v];
     node->kind =
-        gsa_names_add(view->system, &view->kinds, c->kind ? VAS(c->graph, "kind", v) : "node");
+        gsa_texts_add(view->system, &view->kinds, c->kind ? VAS(c->graph, "kind", v) : "node");
     node->label = gsa_copy_text(view->system, node_label(c, v, room));
     node->index = c->index ? whole(VAN(c->graph, "index", v), MOST_PLACE, (int32_t)v) : (int32_t)v;
     node->level = c->level ? whole(VAN(c->graph, "level", v), MOST_PLACE, -1) : -1;
@@ -101,8 +101,8 @@ static int read_edge(gsa_view *view, const columns *c, igraph_integer_t e)
                         : c->edge_text_name ? EAS(c->graph, "name", e)
                                             : "";
     edge->from = (int32_t)IGRAPH_FROM(c->graph, e), edge->to = (int32_t)IGRAPH_TO(c->graph, e);
-    edge->phase = gsa_names_add(view->system, &view->phases, phase_name(c, e, room));
-    edge->label = gsa_names_add(view->system, &view->labels, label);
+    edge->phase = gsa_texts_add(view->system, &view->phases, phase_name(c, e, room));
+    edge->label = gsa_texts_add(view->system, &view->labels, label);
     edge->rel = c->rel ? whole(EAN(c->graph, "rel", e), INT32_MAX, 0) : 0;
     edge->layer = c->layer ? whole(EAN(c->graph, "layer", e), MOST_PLACE, -1) : -1;
     edge->head_from = c->head_from ? whole(EAN(c->graph, "head_from", e), MOST_HEAD, -1) : -1;
@@ -245,9 +245,9 @@ void gsa_view_release(gsa_view *view)
     if (!view) return;
     for (int32_t v = 0; view->node && v < view->nodes; v++)
         gsa_release(view->system, (void *)(uintptr_t)view->node[v].label);
-    gsa_names_release(view->system, &view->kinds);
-    gsa_names_release(view->system, &view->phases);
-    gsa_names_release(view->system, &view->labels);
+    gsa_texts_release(view->system, &view->kinds);
+    gsa_texts_release(view->system, &view->phases);
+    gsa_texts_release(view->system, &view->labels);
     gsa_release(view->system, view->head_weight);
     gsa_release(view->system, view->edge);
     gsa_release(view->system, view->node);
@@ -257,7 +257,7 @@ void gsa_view_release(gsa_view *view)
 
 /* ---- selection ----------------------------------------------------------------------------- */
 
-static void list_names(const gsa_names *names, char *out, size_t size)
+static void list_names(const gsa_texts *names, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = 0;

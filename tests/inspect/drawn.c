@@ -163,16 +163,16 @@ static void add_stack(gsa_view *pair, const gsa_view *from, const char *stack)
         *node = from->node[v];
         snprintf(kind, sizeof kind, "%s.%s", stack, from->kinds.at[node->kind]);
         node->label = gsa_copy_text(pair->system, from->node[v].label);
-        node->kind = gsa_names_add(pair->system, &pair->kinds, kind);
+        node->kind = gsa_texts_add(pair->system, &pair->kinds, kind);
     }
     for (int64_t e = 0; e < from->edges; e++) {
         gsa_view_edge *edge = &pair->edge[pair->edges++];
         *edge = from->edge[e];
         edge->from += first, edge->to += first;
         edge->phase =
-            gsa_names_add(pair->system, &pair->phases, from->phases.at[from->edge[e].phase]);
+            gsa_texts_add(pair->system, &pair->phases, from->phases.at[from->edge[e].phase]);
         edge->label =
-            gsa_names_add(pair->system, &pair->labels, from->labels.at[from->edge[e].label]);
+            gsa_texts_add(pair->system, &pair->labels, from->labels.at[from->edge[e].label]);
     }
 }
 
@@ -183,7 +183,7 @@ gsa_view *drawn_pair(const char *spec, int32_t encoder_length, int32_t decoder_l
     gsa_view *pair = drawn_large(0, 0);
     add_stack(pair, encoder.view, "encoder");
     add_stack(pair, decoder.view, "decoder");
-    const int32_t phase = gsa_names_add(pair->system, &pair->phases, "cross.attend");
+    const int32_t phase = gsa_texts_add(pair->system, &pair->phases, "cross.attend");
     for (int32_t to = 0; to < decoder_length; to++)
         for (int32_t from = 0; from < encoder_length; from++) {
             pair->edge =
@@ -204,9 +204,9 @@ gsa_view *drawn_large(int32_t n, int32_t half)
     v->directed = v->profile = 1;
     v->node = gsa_alloc_zero(system, (size_t)n, sizeof *v->node);
     v->edge = gsa_alloc_zero(system, (size_t)n * (2 * (size_t)half + 1), sizeof *v->edge);
-    gsa_names_add(system, &v->kinds, "token");
-    gsa_names_add(system, &v->phases, "attend");
-    gsa_names_add(system, &v->labels, "");
+    gsa_texts_add(system, &v->kinds, "token");
+    gsa_texts_add(system, &v->phases, "attend");
+    gsa_texts_add(system, &v->labels, "");
     for (int32_t i = 0; i < n; i++) {
         v->node[i] = (gsa_view_node){ gsa_copy_text(system, "token"), 0, i, -1, -1, -1 };
         for (int32_t j = i > half ? i - half : 0; j <= i + half && j < n; j++)

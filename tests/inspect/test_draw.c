@@ -428,7 +428,7 @@ START_TEST(bars_that_overlap_stand_in_lanes)
     static const int spans[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 0, 2 }, { 1, 3 },
                                     { 2, 4 }, { 3, 4 }, { 0, 4 }, { 1, 4 }, { 4, 4 } };
     gsa_view *v = drawn_large(5, 1);
-    const int32_t words = GSA_COUNT(spans), kind = gsa_names_add(v->system, &v->kinds, "word");
+    const int32_t words = GSA_COUNT(spans), kind = gsa_texts_add(v->system, &v->kinds, "word");
     v->node = gsa_resize(v->system, v->node, (size_t)(5 + words), sizeof *v->node);
     for (int32_t i = 0; i < words; i++)
         v->node[v->nodes++] = (gsa_view_node){
@@ -460,8 +460,8 @@ static int touches(const rect *r, int count, double x, double y)
 static gsa_view *segments(const char *token, int32_t tokens)
 {
     gsa_view *v = drawn_large(tokens, 1);
-    const int32_t bars = tokens / 4, bar = gsa_names_add(v->system, &v->kinds, "segment");
-    const int32_t other = gsa_names_add(v->system, &v->kinds, "cls");
+    const int32_t bars = tokens / 4, bar = gsa_texts_add(v->system, &v->kinds, "segment");
+    const int32_t other = gsa_texts_add(v->system, &v->kinds, "cls");
     const int32_t most = tokens + bars + 2, edges = (int32_t)v->edges + bars * (bars + 2);
     v->node = gsa_resize(v->system, v->node, (size_t)most, sizeof *v->node);
     v->edge = gsa_resize(v->system, v->edge, (size_t)edges, sizeof *v->edge);

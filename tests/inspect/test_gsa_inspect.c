@@ -199,12 +199,13 @@ START_TEST(what_is_read_or_of_a_run_stays)
 {
     static const struct {
         const char *args, *says;
-    } rows[] = { { "- --svg graph <graph", "the same command reads it" },
-                 { "star.graphml --svg step/p.svg", "its folder is a checkpoint" },
+    } rows[] = { { "- --svg graph <graph", "the command or its recipe reads it" },
+                 { "star.graphml --svg step/p.svg", "is a checkpoint, which holds nothing else" },
                  { "star.graphml --svg run/latest", "it is of a run, which needs it" } };
     char command[512];
     enter();
-    ck_assert_int_eq(system("cp star.graphml graph; mkdir step run; : >step/manifest.sha256; "
+    ck_assert_int_eq(system("cp star.graphml graph; mkdir step run; cd step; : >manifest.sha256; "
+                            ": >model.safetensors; : >config.ini; cd ..; "
                             ": >run/log.jsonl; : >run/latest"),
                      0);
     for (int i = 0; i < GSA_COUNT(rows); i++) {

@@ -271,6 +271,8 @@ static const row kept[] = {
           "data.test=d.jsonl "                                                                     \
           "--set data.train="
 #define SAME_LINES "test ! -e sw && cmp c d.jsonl"
+#define DRAWN      GSA_COMMAND " graph --topology ring --length 4 --out d.graphml >o; "
+#define INSPECT    "! " GSA_COMMAND "-inspect d.graphml "
 #define READS      "cannot be written: the command or its recipe reads it"
 static const row of_runs[] = {
     { JSON, OF_JSON "d.jsonl --out sw --results d.jsonl", 2, "'d.jsonl' " READS, SAME_LINES },
@@ -312,9 +314,21 @@ static const row of_runs[] = {
       0, NULL, "grep -q 'it is of a run' e && cmp run/config.ini c" },
     { "cp run/latest l", "report run --out /dev/fd/3 3<>run/latest", 2, "it is of a run",
       "cmp run/latest l" },
-    { GSA_COMMAND " graph --topology ring --length 4 --out d.graphml >o; cp run/config.ini c; "
-                  "ln -s run/config.ini c.svg; ! " GSA_COMMAND "-inspect d.graphml --svg c.svg 2>e",
+    { DRAWN "cp run/config.ini c; ln -s run/config.ini c.svg; " INSPECT "--svg c.svg 2>e",
       "--version", 0, NULL, "grep -q 'it is of a run' e && cmp run/config.ini c" },
+    { DRAWN GSA_COMMAND " average run --last 1 --out mean >o; cp mean/latest l; "
+                        "ln -s mean/latest c.svg; " INSPECT "--svg c.svg 2>e",
+      "--version", 0, NULL, "grep -q 'it is of a run' e && cmp mean/latest l" },
+    { DRAWN "cp run/latest l; " INSPECT "--json >>run/latest 2>e", "--version", 0, NULL,
+      "grep -q 'it is of a run' e && cmp run/latest l" },
+    { DRAWN "cp model/vocab.txt v; " INSPECT "1<>model/vocab.txt 2>e", "--version", 0, NULL,
+      "grep -q 'is a checkpoint' e && cmp model/vocab.txt v" },
+    { DRAWN "cp model/labels.txt l; " INSPECT "--svg /dev/fd/3 3<>model/labels.txt 2>e",
+      "--version", 0, NULL, "grep -q 'is a checkpoint' e && cmp model/labels.txt l" },
+    { "cp model/labels.txt l; for o in --version --help '-inspect --version' '-inspect --help' "
+      "'-inspect --man'; do ! case $o in -inspect*) " GSA_COMMAND "$o ;; *) " GSA_COMMAND
+      " $o ;; esac >>model/labels.txt 2>e; grep -q 'is a checkpoint' e; done",
+      "--version", 0, NULL, "cmp model/labels.txt l" },
     /* a new file is none that came meanwhile */
     { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
       "done; " GSA_COMMAND " init big.tsv --out n.ini 2>e & k=$!; sleep 0.1; set -C; "

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "graph/inspect/inspect.h"
 #include "tools/command/inspect_report.h"
 #include "tools/command/verbs.h"
@@ -49,35 +47,6 @@ static int wants_numbers(const gsa_args *args)
            !gsa_args_given(args, "svg");
 }
 
-static const char *graph = "-"; /* what is read */
-
-static int is_beside(const char *path, const char *name)
-{
-    char other[GSA_PATH_ROOM];
-    const char *slash = strrchr(path, '/');
-    snprintf(other, sizeof other, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
-    return access(other, F_OK) == 0;
-}
-
-/* What kept.c says of gsa's outputs, as far as a picture can be one: the graph stays, under
- * whatever name, a checkpoint holds nothing else, and a run needs its files. */
-static int refuse(void *user, const char *path, char *why, size_t room)
-{
-    struct stat from, to;
-    (void)user;
-    const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from),
-              goes = strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &to) : stat(path, &to);
-    if (there == 0 && goes == 0 && S_ISREG(to.st_mode) && from.st_dev == to.st_dev &&
-        from.st_ino == to.st_ino)
-        snprintf(why, room, "the same command reads it");
-    else if (is_beside(path, "manifest.sha256"))
-        snprintf(why, room, "its folder is a checkpoint, which holds nothing else");
-    else if (gsa_is_of_a_run(path, 1) && is_beside(path, "log.jsonl"))
-        snprintf(why, room, "it is of a run, which needs it");
-    else return 0;
-    return 1;
-}
-
 /* What is said of a picture, where none is drawn, would do nothing. */
 static gsa_status check_of_picture(const gsa_args *args, gsa_error *error)
 {
@@ -94,7 +63,6 @@ static gsa_status check_of_picture(const gsa_args *args, gsa_error *error)
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_view *view;
-    graph = gsa_args_operand(args, 0);
     if (wants_numbers(args) && gsa_args_given(args, "svg") &&
         strcmp(gsa_args_text(args, "svg"), "-") == 0)
         return gsa_fail(
@@ -157,10 +125,10 @@ const gsa_verb *const *gsa_verbs(int *count)
 
 enum text { VERSION, HELP, MAN };
 
-static gsa_status print(enum text text, gsa_error *error)
+static gsa_status print(const gsa_system *system, enum text text, gsa_error *error)
 {
     gsa_output *out;
-    const gsa_status status = gsa_output_open(NULL, "-", &out, error);
+    const gsa_status status = gsa_output_open(system, "-", &out, error);
     if (status != GSA_OK) return status;
     if (text == HELP) gsa_write_help(out, &inspect);
     else if (text == MAN) gsa_write_man_program(out, &inspect);
@@ -171,13 +139,13 @@ static gsa_status print(enum text text, gsa_error *error)
 static gsa_status start(int argc, char **argv, gsa_error *error)
 {
     gsa_args *args;
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(VERSION, error);
-    if (argc == 2 && strcmp(argv[1], "--man") == 0) return print(MAN, error);
     gsa_system system = *gsa_tidy_system();
-    system.refuses = refuse;
+    gsa_keep_inputs(&system);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(&system, VERSION, error);
+    if (argc == 2 && strcmp(argv[1], "--man") == 0) return print(&system, MAN, error);
     gsa_status status = gsa_args_parse(&system, &inspect, NULL, argv + 1, argc - 1, &args, error);
     if (status != GSA_OK) return status;
-    status = gsa_args_help(args) ? print(HELP, error) : run(args, error);
+    status = gsa_args_help(args) ? print(&system, HELP, error) : run(args, error);
     gsa_args_release(args);
     return status;
 }

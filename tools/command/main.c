@@ -62,11 +62,12 @@ int gsa_exit_code(gsa_status status)
     }
 }
 
-static gsa_status print(void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb,
+static gsa_status print(const gsa_system *system,
+                        void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb,
                         gsa_error *error)
 {
     gsa_output *out;
-    const gsa_status status = gsa_output_open(NULL, "-", &out, error);
+    const gsa_status status = gsa_output_open(system, "-", &out, error);
     if (status != GSA_OK) return status;
     write(out, verb);
     return gsa_output_commit(out, error);
@@ -119,9 +120,9 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     gsa_keep_inputs(&system_of_command);
     gsa_watch_crashes(1);
     if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
-    if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
+    if (strcmp(argv[1], "--version") == 0) return print(system, write_version, NULL, error);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return print(write_usage, NULL, error);
+        return print(system, write_usage, NULL, error);
     const gsa_verb *verb = gsa_verb_find(argv[1], error);
     if (!verb) return error->status;
     if (gsa_ranks() && !verb->shared)
@@ -138,7 +139,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (status != GSA_OK) return status;
     status = gsa_ranks_same(verb, args, error);
     const int helps = gsa_args_help(args);
-    if (status == GSA_OK && helps) status = print(gsa_write_help, verb, error);
+    if (status == GSA_OK && helps) status = print(system, gsa_write_help, verb, error);
     if (status == GSA_OK && !helps) status = gsa_add_own_plugins(args, own, error);
     if (status == GSA_OK && !helps) status = gsa_own_add_last(args, verb, last, error);
     if (status == GSA_OK && !helps) status = note_plugins(args, error);
