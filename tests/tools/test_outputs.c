@@ -336,6 +336,56 @@ static const row of_runs[] = {
       "--version", 0, NULL, NULL },
 };
 
+/* a folder without a checkpoint: what a kill left of a run begins anew, what is the user's stays */
+#define OWN    "mkdir -p sw/seed-1; printf '[task]\\nname = text_classification\\n# mine\\n' >c; "
+#define COPIED "sed 's/^report_every = .*/report_every = 7/' run/config.ini >c; "
+#define KILLED "cp -r run e; rm -r e/latest e/step-*; "
+#define NO_RUN "is not of a run"
+static const row of_folders[] = {
+    { OWN "cp -r sw/seed-1 e; cp c e/config.ini", TRAIN "--out e", 2, "'e/config.ini' " NO_RUN,
+      "cmp c e/config.ini && test $(ls e) = config.ini" },
+    { OWN "cp c sw/seed-1/config.ini", SWEEP, 2, "sw/seed-1/config.ini' " NO_RUN,
+      "cmp c sw/seed-1/config.ini" },
+    { "mkdir -p sw/seed-1; cp text.ini c; cp c sw/seed-1/asked.ini", SWEEP, 2,
+      "sw/seed-1/asked.ini' " NO_RUN, "cmp c sw/seed-1/asked.ini" },
+    { COPIED "mkdir e; cp c e/config.ini", TRAIN "--out e", 2, "'e/config.ini' " NO_RUN,
+      "cmp c e/config.ini" },
+    { KILLED "cp text.ini c; cp c e/config.ini", TRAIN "--out e", 2, "'e/config.ini' " NO_RUN,
+      "cmp c e/config.ini" },
+    { KILLED "cp t.tsv e/log.jsonl", TRAIN "--out e", 2, "'e/log.jsonl' " NO_RUN,
+      "cmp t.tsv e/log.jsonl" },
+    { "mkdir e; cp run/config.ini run/result.json e", TRAIN "--out e", 2, NO_RUN,
+      "cmp run/result.json e/result.json" },
+    /* what it reads is not what it replaces */
+    { KILLED JSON "cp c e/outcomes.jsonl", OF_JSON "e/outcomes.jsonl --out e", 2,
+      "'e/outcomes.jsonl' " READS, "cmp c e/outcomes.jsonl" },
+    { KILLED JSON "cp c e/result.json; ln -s e/result.json l", OF_JSON "l --out e", 2,
+      "'e/result.json' " READS, "cmp c e/result.json" },
+    { KILLED, "train e/config.ini --quiet --device cpu --out e --set train.report_every=7", 2,
+      "'e/config.ini' is the recipe", "cmp run/config.ini e/config.ini" },
+    { KILLED JSON "mkdir sw; mv e sw/seed-5; cp c sw/seed-5/outcomes.jsonl; rm "
+                  "sw/seed-5/result.json",
+      OF_JSON "sw/seed-5/outcomes.jsonl --seeds 1,5 --out sw", 2,
+      "'sw/seed-5/outcomes.jsonl' " READS,
+      "cmp c sw/seed-5/outcomes.jsonl && test ! -e sw/seed-1" },
+    { "cp dev.tsv run/outcomes.jsonl",
+      "train --resume run --quiet --device cpu --set train.epochs=3 --set "
+      "data.dev=run/outcomes.jsonl",
+      2, "'run/outcomes.jsonl' " READS, "cmp dev.tsv run/outcomes.jsonl" },
+    /* at each moment */
+    { "mkdir e; echo 1 >e/lock", TRAIN "--out e", 0, NULL, "test -e e/latest" },
+    { "mkdir e; echo 1 >e/lock; : >e/log.jsonl", TRAIN "--out e", 0, NULL, "test -e e/latest" },
+    { "mkdir e; head -c 9 run/log.jsonl >e/log.jsonl", TRAIN "--out e", 0, NULL,
+      "test -e e/latest" },
+    { "mkdir e; head -n 1 run/log.jsonl >e/log.jsonl; : >e/config.ini.tmp-gsa-00000f000000",
+      TRAIN "--out e", 0, NULL, "test -e e/latest && test ! -e e/config.ini.tmp-gsa-00000f000000" },
+    { "mkdir -p e/step-2.tmp-gsa; : >e/log.jsonl; cp run/config.ini e", TRAIN "--out e", 0, NULL,
+      "test -e e/latest && test ! -e e/step-2.tmp-gsa" },
+    { KILLED, TRAIN "--out e", 0, NULL, "test -e e/latest" },
+    { KILLED COPIED "cp c e/config.ini", "train --resume run --quiet --device cpu --out e", 0, NULL,
+      "test -e e/latest" },
+};
+
 /* Each row in a copy of one folder. */
 static void check_all(const row *rows, int count)
 {
@@ -359,6 +409,12 @@ END_TEST
 START_TEST(what_a_run_needs_stays)
 {
     check_all(of_runs, GSA_COUNT(of_runs));
+}
+END_TEST
+
+START_TEST(only_what_a_kill_left_begins_anew)
+{
+    check_all(of_folders, GSA_COUNT(of_folders));
 }
 END_TEST
 
@@ -535,9 +591,10 @@ START_TEST(a_run_of_data_stops_on_request)
 END_TEST
 
 static const gsa_test kept_tests[] = {
-    GSA_TEST(what_is_read_or_foreign_stays),      GSA_TEST(what_a_run_needs_stays),
-    GSA_TEST(what_is_read_is_no_standard_output), GSA_TEST(no_lock_is_left_by_a_full_disk),
-    GSA_TEST(one_of_two_has_the_folder),          GSA_TEST(the_doctor_follows_no_link),
+    GSA_TEST(what_is_read_or_foreign_stays),     GSA_TEST(what_a_run_needs_stays),
+    GSA_TEST(only_what_a_kill_left_begins_anew), GSA_TEST(what_is_read_is_no_standard_output),
+    GSA_TEST(no_lock_is_left_by_a_full_disk),    GSA_TEST(one_of_two_has_the_folder),
+    GSA_TEST(the_doctor_follows_no_link),
 };
 static const gsa_test unseen_tests[] = {
 #ifdef GSA_STAT_FAILS

@@ -73,6 +73,16 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* As a run writes it. */
+static void put_config(rig *r)
+{
+    int64_t bytes;
+    rig_train_ok(r, "other");
+    char *text = gsa_get_file(gsa_scratch_path(&r->scratch, "other/config.ini"), &bytes);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "run/config.ini"), text, bytes);
+    free(text);
+}
+
 /* A link that waits in a run's folder under the name of a run's file is replaced, what it names
  * stays. */
 START_TEST(a_run_writes_through_no_link)
@@ -94,8 +104,7 @@ START_TEST(a_run_writes_through_no_link)
         ck_assert_msg(strstr(r.error.text, steps[i]) != NULL, "%s", r.error.text);
         ck_assert_int_eq(rmdir(folder), 0);
     }
-    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
-                 "[task]\nname = masked_summation\n", 31);
+    put_config(&r);
     for (int i = 0; i < GSA_COUNT(files); i++)
         ck_assert_int_eq(symlink(other, gsa_scratch_path(&r.scratch, "run/%s", files[i])), 0);
     rig_train_ok(&r, "run");
@@ -351,8 +360,8 @@ START_TEST(what_is_of_no_run_stays)
         ck_assert_msg(strstr(r.error.text, steps[i]) != NULL, "%s", r.error.text);
         ck_assert_int_eq(rmdir(folder), 0);
     }
-    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
-                 "[task]\nname = masked_summation\n", 31);
+    put_config(&r);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/log.jsonl"), "{\"kind\":\"environment\"}\n", 23);
     gsa_put_file(gsa_scratch_path(&r.scratch, "run/curve.svg"), "<svg", 4);
     ck_assert_msg(rig_train(&r, "run") == GSA_OK, "%s", r.error.text);
     rig_close(&r);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "graph/system_parts.h"
 #include "gsa/checkpoint_parts.h"
+#include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
 #include "tools/command/verbs.h"
 
@@ -218,6 +219,26 @@ gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_er
         snprintf(end, sizeof end, "%s", path);
     const gsa_status status = check_place(end, 0, error);
     return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
+}
+
+/* A link goes, and what it names stays. */
+static gsa_status check_own(const char *path, gsa_error *error)
+{
+    int kind;
+    gsa_status status = gsa_see_entry(gsa_system_default(), path, &kind, error);
+    if (status == GSA_OK && kind == GSA_FILE_REGULAR) status = check_read(path, error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
+}
+
+gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
+{
+    char path[GSA_PATH_ROOM];
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < GSA_RUN_FILES && status == GSA_OK; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, gsa_run_files[i]);
+        if (strcmp(gsa_run_files[i], "config.ini") != 0) status = check_own(path, error);
+    }
+    return status;
 }
 
 int gsa_note_pattern(const gsa_pattern *pattern)

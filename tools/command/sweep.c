@@ -64,9 +64,20 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
     return GSA_OK;
 }
 
-/* Lines are put to the end of no file that a run reads. */
-static gsa_status check_appended(const gsa_args *args, const gsa_sweep_options *options,
+/* One that has its result is not made again. */
+static gsa_status check_replaced(const gsa_system *system, const char *out, const char *run,
                                  gsa_error *error)
+{
+    char folder[GSA_PATH_ROOM];
+    int done;
+    snprintf(folder, sizeof folder, "%s/%s", out, run);
+    const gsa_status status = gsa_see_in(system, folder, "result.json", &done, error);
+    return status != GSA_OK || done ? status : gsa_check_replaced(folder, error);
+}
+
+/* No run replaces a file that one reads, and no line is put to its end. */
+static gsa_status check_outputs(const gsa_args *args, const gsa_sweep_options *options,
+                                gsa_error *error)
 {
     gsa_sweep_plan plan;
     char own[GSA_PATH_ROOM];
@@ -77,6 +88,8 @@ static gsa_status check_appended(const gsa_args *args, const gsa_sweep_options *
         if (!gsa_note_recipe(system, recipe, (const char *const *)plan.run[i].set,
                              plan.run[i].sets))
             status = gsa_out_of_memory(error, "the files that a recipe names", 4096);
+    for (int i = 0; status == GSA_OK && out && i < plan.runs; i++)
+        status = check_replaced(system, out, plan.run[i].name, error);
     gsa_sweep_plan_release(&plan);
     snprintf(own, sizeof own, "%s/results.jsonl", out ? out : "");
     if (status == GSA_OK && out) status = gsa_check_appended(system, own, error);
@@ -109,7 +122,7 @@ gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;
-    if (status == GSA_OK) status = check_appended(args, &options, error);
+    if (status == GSA_OK) status = check_outputs(args, &options, error);
     if (status == GSA_OK) status = gsa_sweep(system, &options, &results, error);
     gsa_reporter_end(reporter);
     if (status == GSA_OK) status = t.status;

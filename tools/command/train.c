@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
 #include "tools/command/report.h"
@@ -114,13 +115,23 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
                         "--report %s: a run writes a file of that name; expected a page, such as "
                         "report.html",
                         l->page);
-    int count;
-    const char *const *set = gsa_args_texts(args, "set", &count);
-    char config[GSA_PATH_ROOM];
-    snprintf(config, sizeof config, "%s/config.ini", l->run);
-    if (!gsa_note_recipe(l->system, w->recipe ? w->recipe : config, set, count))
-        return gsa_out_of_memory(error, "the files that a recipe names", 4096);
     return gsa_output_check(l->system, l->page, error);
+}
+
+/* Of one run; a sweep asks for each of its own (sweep.c). */
+static gsa_status check_replaced(const gsa_args *args, const wanted *w, gsa_error *error)
+{
+    int count;
+    char config[GSA_PATH_ROOM];
+    const gsa_system *system = gsa_args_system(args);
+    const char *const *set = gsa_args_texts(args, "set", &count);
+    const char *resume = gsa_args_text(args, "resume"), *folder = w->out ? w->out : resume;
+    if (!folder || gsa_sweep_asked(args)) return GSA_OK;
+    snprintf(config, sizeof config, "%s/config.ini", resume ? resume : "");
+    if ((w->recipe || gsa_entry_kind(system, config) == GSA_FILE_REGULAR) &&
+        !gsa_note_recipe(system, w->recipe ? w->recipe : config, set, count))
+        return gsa_out_of_memory(error, "the files that a recipe names", 4096);
+    return gsa_check_replaced(folder, error);
 }
 
 static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
@@ -128,7 +139,8 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
     live page;
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(writes ? gsa_args_flag(args, "quiet") != 0 : 2);
-    gsa_status status = open_live(args, w, &reporter, &page, error);
+    gsa_status status = check_replaced(args, w, error);
+    if (status == GSA_OK) status = open_live(args, w, &reporter, &page, error);
     if (status != GSA_OK && w->data) gsa_own_undo(gsa_args_system(args), &w->own);
     if (status != GSA_OK) return status;
     if (!writes) page.page = NULL;

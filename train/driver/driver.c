@@ -124,24 +124,25 @@ static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
     return t->metric ? GSA_OK : gsa_out_of_memory(error, "the metric's name", 64);
 }
 
-/* The folder has the config.ini of a run, which a kill may have left: its other files are the
- * run's, too. */
-static gsa_status see_config(const gsa_system *system, const char *folder, int *found,
-                             gsa_error *error)
+/* *found: a kill left this of a run, which begins anew. A run begins with its log, so this is
+ * there, and empty or of a run; then config.ini comes, as gsa_recipe_write writes it; then all
+ * else. *name: which of the two is another's. */
+static gsa_status see_killed(const gsa_system *system, const char *folder, int *found,
+                             const char **name, gsa_error *error)
 {
-    static const char begin[] = "[task]\nname =";
-    enum { LONGEST = 1 << 20 };
-    char *text = NULL, *path = gsa_path_join(system, folder, "config.ini", NULL);
-    int64_t bytes;
-    int kind;
-    *found = 0;
-    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    const gsa_status status = gsa_see(system, path, &kind, error);
-    if (status == GSA_OK && kind == GSA_FILE_REGULAR)
-        *found = gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) == GSA_OK &&
-                 strncmp(text, begin, sizeof begin - 1) == 0;
-    gsa_release(system, text);
+    int log, config = GSA_FILE_ABSENT, written = 0;
+    char *path = gsa_path_join(system, folder, "log.jsonl", error);
+    gsa_status status =
+        path ? gsa_log_is_of_a_run(system, path, &log, found, error) : GSA_ERR_MEMORY;
     gsa_release(system, path);
+    if (status != GSA_OK) return status;
+    path = gsa_path_join(system, folder, "config.ini", error);
+    status = path ? gsa_see_entry(system, path, &config, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK && config == GSA_FILE_REGULAR)
+        status = gsa_recipe_is_written(system, path, &written, error);
+    gsa_release(system, path);
+    if (log != GSA_FILE_ABSENT && !*found) *name = "log.jsonl";
+    else if (config != GSA_FILE_ABSENT && !written) *name = "config.ini", *found = 0;
     return status;
 }
 
@@ -185,14 +186,14 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
-    if (status == GSA_OK) status = see_config(system, out, &ours, error);
-    if (status == GSA_OK && ours) return check_recipe(system, recipe, out, error);
-    if (status != GSA_OK) return status;
+    if (status == GSA_OK) status = see_killed(system, out, &ours, &name, error);
+    if (status == GSA_OK && (ours || name)) status = check_recipe(system, recipe, out, error);
+    if (status != GSA_OK || ours) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
     if (steps < 0)
         return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
                         gsa_errno_text(errno, why, sizeof why));
-    if (steps) name = step;
+    if (steps && !name) name = step;
     for (int i = 0; i < GSA_RUN_FILES && !name && status == GSA_OK; i++) {
         status = gsa_see_in(system, out, gsa_run_files[i], &kind, error);
         if (status == GSA_OK && kind != GSA_FILE_ABSENT) name = gsa_run_files[i];
@@ -288,7 +289,6 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
         status = check_out(t->system, t->options->recipe, t->folder, error);
     if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
     if (status == GSA_OK) status = gsa_checkpoint_clean(t->system, t->folder, error);
-    if (status == GSA_OK) status = write_config(t, error);
     char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "log.jsonl", error) : NULL;
     if (!path) return status == GSA_OK ? GSA_ERR_MEMORY : status;
     /* a new run drops what another left */
@@ -296,6 +296,7 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
         gsa_log_rewind(t->system, path, resumes ? t->counts.step : -1, t->metric, &t->curve, error);
     if (status == GSA_OK) status = gsa_log_open(t->system, path, &t->log, error);
     if (status == GSA_OK) status = gsa_trainer_report_environment(t, error);
+    if (status == GSA_OK) status = write_config(t, error); /* see see_killed */
     gsa_release(t->system, path);
     return status;
 }

@@ -85,6 +85,29 @@ static int take_line(const char *line, int64_t bytes, int64_t step, const char *
     return stays;
 }
 
+gsa_status gsa_log_is_of_a_run(const gsa_system *system, const char *path, int *kind, int *is,
+                               gsa_error *error)
+{
+    static const char begin[] = "{\"kind\":\"environment\"";
+    char text[sizeof begin], why[128];
+    int64_t bytes = 0, more = 1;
+    const gsa_status status = gsa_see_entry(system, path, kind, error);
+    *is = *kind == GSA_FILE_LINK;
+    if (status != GSA_OK || *kind != GSA_FILE_REGULAR) return status;
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    while (file >= 0 && more > 0 && bytes < (int64_t)sizeof begin - 1) {
+        more = system->read(system->user, file, text + bytes, (int64_t)sizeof begin - 1 - bytes);
+        if (more > 0) bytes += more;
+    }
+    const int failed = file < 0 || more < 0;
+    if (failed)
+        gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path,
+                 gsa_errno_text(errno, why, sizeof why));
+    if (file >= 0) system->close(system->user, file);
+    *is = !failed && memcmp(text, begin, (size_t)bytes) == 0;
+    return failed ? GSA_ERR_IO : GSA_OK;
+}
+
 gsa_status gsa_log_rewind(const gsa_system *system, const char *path, int64_t step,
                           const char *metric, gsa_chart *curve, gsa_error *error)
 {

@@ -64,16 +64,15 @@ static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const ch
 /* asked.ini is replaced where an earlier sweep began the run, and kept nothing of it. */
 static gsa_status check_replaced(const sweep *s, const char *path, gsa_error *error)
 {
-    gsa_recipe there;
     int64_t bytes = 0;
+    int ours = 0;
     gsa_status status = gsa_check_regular(s->system, path, error);
     if (status != GSA_OK) return status;
     int kind = s->system->kind(s->system->user, path, &bytes);
     status = gsa_take_kind(path, &kind, error);
     if (status != GSA_OK || kind == GSA_FILE_ABSENT || bytes == 0) return status;
-    status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
-    if (status == GSA_OK) gsa_recipe_release(&there);
-    else if (status != GSA_ERR_MEMORY)
+    status = gsa_recipe_is_written(s->system, path, &ours, error);
+    if (status == GSA_OK && !ours)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
                           "'%s' is not of a run and would be overwritten: move it away, or choose "
                           "another folder",

@@ -380,7 +380,36 @@ int gsa_recipe_is_default(const gsa_recipe *recipe, int index)
     return memcmp(&value, &usual, sizeof value) == 0;
 }
 
-static void write_segments(const gsa_recipe *recipe, gsa_output *output)
+/* Where the lines go: to an output, or, where that is NULL, they are compared with `rest`, which is
+ * NULL once another text came. */
+typedef struct lines_to {
+    gsa_output *output;
+    const char *rest;
+} lines_to;
+
+static void put(lines_to *to, const char *text)
+{
+    const size_t bytes = strlen(text);
+    if (to->output) gsa_output_text(to->output, text);
+    else if (to->rest) to->rest = strncmp(to->rest, text, bytes) == 0 ? to->rest + bytes : NULL;
+}
+
+static void put_section(lines_to *to, const char *name, int first)
+{
+    put(to, first ? "[" : "\n[");
+    put(to, name);
+    put(to, "]\n");
+}
+
+static void put_key(lines_to *to, const char *key, const char *value)
+{
+    put(to, key);
+    put(to, *value ? " = " : " =");
+    put(to, value);
+    put(to, "\n");
+}
+
+static void put_segments(lines_to *to, const gsa_recipe *recipe)
 {
     char section[32];
     for (int n = 1; n <= gsa_recipe_sections(recipe); n++) {
@@ -391,26 +420,49 @@ static void write_segments(const gsa_recipe *recipe, gsa_output *output)
             if (strcmp(e->section, section) != 0 || !e->key ||
                 gsa_ini_find(&recipe->ini, section, e->key) != e)
                 continue;
-            if (keys++ == 0) gsa_output_format(output, "\n[%s]\n", section);
-            gsa_output_format(output, "%s = %s\n", e->key, e->value);
+            if (keys++ == 0) put_section(to, section, 0);
+            put_key(to, e->key, e->value);
         }
     }
 }
 
-void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
+static void put_recipe(lines_to *to, const gsa_recipe *recipe)
 {
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
     const char *section = "";
     for (int i = 0; i < count; i++) {
         char number[64];
-        const char *text = gsa_recipe_text(recipe, i, number, sizeof number);
-        if (strcmp(section, keys[i].section) != 0)
-            gsa_output_format(output, "%s[%s]\n", *section ? "\n" : "", keys[i].section);
+        if (strcmp(section, keys[i].section) != 0) put_section(to, keys[i].section, i == 0);
         section = keys[i].section;
-        gsa_output_format(output, "%s =%s%s\n", keys[i].name, *text ? " " : "", text);
+        put_key(to, keys[i].name, gsa_recipe_text(recipe, i, number, sizeof number));
     }
-    write_segments(recipe, output);
+    put_segments(to, recipe);
+}
+
+void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
+{
+    put_recipe(&(lines_to){ .output = output }, recipe);
+}
+
+gsa_status gsa_recipe_is_written(const gsa_system *system, const char *path, int *is,
+                                 gsa_error *error)
+{
+    enum { LONGEST = 1 << 20 };
+    char *text = NULL;
+    int64_t bytes;
+    gsa_recipe recipe = { 0 };
+    *is = 0;
+    gsa_status status = gsa_read_file(system, path, LONGEST, &text, &bytes, error);
+    if (status == GSA_OK) status = gsa_recipe_read(system, path, NULL, 0, &recipe, error);
+    if (status == GSA_OK) {
+        lines_to compared = { .rest = text };
+        put_recipe(&compared, &recipe);
+        *is = compared.rest == text + bytes;
+    }
+    gsa_recipe_release(&recipe);
+    gsa_release(system, text);
+    return status == GSA_ERR_MEMORY || status == GSA_ERR_IO ? status : GSA_OK;
 }
 
 /* ---- one recipe and another ---------------------------------------------------------------- */

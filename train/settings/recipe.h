@@ -23,6 +23,9 @@ void gsa_recipe_release(gsa_recipe *recipe); /* a zeroed one is fine */
 
 /* Every key with its value; reading it back gives the same values. */
 void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output);
+/* *is: the file there holds what that wrote of some recipe, to the byte. */
+gsa_status gsa_recipe_is_written(const gsa_system *system, const char *path, int *is,
+                                 gsa_error *error);
 
 /* The first key that the two do not agree in, as "train.lr is 0.001 and 0.002"; 0: there is
  * none. */
