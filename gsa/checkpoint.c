@@ -6,8 +6,9 @@
  *   step-N.old-gsa, step-N  killed before the replaced one was removed: removed
  * Nothing is removed but plain files of these names and folders of plain files: what is a link, or
  * holds a folder or a link, is somebody else's and stays. So does a step-N with a file of a name
- * that the checkpoint being written has not, or without a manifest, and a step-N.old, which is the
- * name of a user's copy. */
+ * that the checkpoint being written has not, without a whole manifest of that step, or with the
+ * state of another run or none where this one has its own, and a step-N.old, which is the name of a
+ * user's copy. */
 #include "checkpoint.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +24,7 @@ struct gsa_checkpoint {
     int64_t step;
     char *folder, *writing, *place; /* DIR, DIR/step-N.tmp-gsa, DIR/step-N */
     gsa_names files;
+    char *run; /* that its state tells, NULL: none */
 };
 
 /* ---- shared with checkpoint_find.c --------------------------------------------------------- */
@@ -143,6 +145,25 @@ static int is_known(const gsa_names *known, const char *name)
     return 0;
 }
 
+/* What can be read and is none of ours is no failure. */
+static gsa_status take_strange(gsa_status status, const gsa_error *why, gsa_error *error)
+{
+    return status == GSA_OK || status == GSA_ERR_FORMAT || status == GSA_ERR_LIMIT
+               ? GSA_OK
+               : gsa_fail(error, status, "%s", why->text);
+}
+
+/* *whole: the folder has a manifest, and that is of its step. */
+static gsa_status check_listed(const gsa_system *system, const char *folder, int *whole,
+                               gsa_error *error)
+{
+    gsa_names listed;
+    gsa_error why;
+    const gsa_status status = gsa_manifest_names(system, folder, &listed, whole, &why);
+    gsa_names_release(&listed);
+    return take_strange(status, &why, error);
+}
+
 /* *own: DIR/step-N<suffix> is a folder, no link to one, and holds known plain files alone; a
  * step-N has its manifest, too. */
 static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step,
@@ -150,7 +171,7 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
 {
     gsa_names names = { .system = system };
     gsa_status status = GSA_OK;
-    int whole = *suffix != 0;
+    int whole = 1;
     char *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     *own = gsa_entry_kind(system, path) == GSA_FILE_FOLDER;
@@ -160,9 +181,9 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
         if (!file) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
         else
             *own = gsa_entry_kind(system, file) == GSA_FILE_REGULAR && is_known(known, names.at[i]);
-        whole |= strcmp(names.at[i], GSA_MANIFEST) == 0;
         gsa_release(system, file);
     }
+    if (status == GSA_OK && *own && !*suffix) status = check_listed(system, path, &whole, error);
     *own &= whole;
     gsa_names_release(&names);
     gsa_release(system, path);
@@ -268,7 +289,8 @@ static gsa_status list_known(const gsa_system *system, const char *folder, const
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, newest);
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_error why;
-    const gsa_status status = gsa_manifest_names(system, place, known, &why);
+    int whole;
+    const gsa_status status = gsa_manifest_names(system, place, known, &whole, &why);
     gsa_release(system, place);
     return status != GSA_ERR_MEMORY ? GSA_OK /* what cannot be read is no manifest of ours */
                                     : gsa_fail(error, status, "%s", why.text);
@@ -325,6 +347,7 @@ static void end(gsa_checkpoint *checkpoint)
     gsa_release(system, checkpoint->folder);
     gsa_release(system, checkpoint->writing);
     gsa_release(system, checkpoint->place);
+    gsa_release(system, checkpoint->run);
     gsa_release(system, checkpoint);
 }
 
@@ -426,6 +449,47 @@ static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *err
     return status;
 }
 
+/* *run: what the folder's state tells, "" where an earlier version wrote it; NULL: none can be
+ * read. */
+static gsa_status read_run(const gsa_system *system, const char *folder, char **run,
+                           gsa_error *error)
+{
+    gsa_safetensors state;
+    gsa_error why;
+    *run = NULL;
+    char *path = gsa_text_of(system, "%s/" GSA_STATE_FILE, folder);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    int kind;
+    gsa_status status = gsa_see(system, path, &kind, &why);
+    if (status == GSA_OK && kind == GSA_FILE_REGULAR &&
+        (status = gsa_safetensors_read_header(system, path, &state, &why)) == GSA_OK) {
+        const char *note = gsa_safetensors_note(&state, GSA_RUN_NOTE);
+        *run = gsa_copy_text(system, note ? note : "");
+        if (!*run) status = gsa_out_of_memory(&why, path, (int64_t)strlen(path));
+        gsa_safetensors_release(&state);
+    }
+    gsa_release(system, path);
+    return take_strange(status, &why, error);
+}
+
+/* *own: DIR/step-N is own, and of the run that is being saved, where that is told. */
+static gsa_status check_ours(const gsa_checkpoint *checkpoint, int64_t step, int *own,
+                             gsa_error *error)
+{
+    const gsa_system *system = checkpoint->system;
+    char *run, *path;
+    gsa_status status =
+        check_own(system, checkpoint->folder, step, "", &checkpoint->files, own, error);
+    if (status != GSA_OK || !*own || !checkpoint->run) return status;
+    path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, checkpoint->folder, step);
+    if (!path) return gsa_out_of_memory(error, checkpoint->folder, (int64_t)strlen(GSA_STEP));
+    status = read_run(system, path, &run, error);
+    *own = run && (!*run || !*checkpoint->run || strcmp(run, checkpoint->run) == 0);
+    gsa_release(system, run);
+    gsa_release(system, path);
+    return status;
+}
+
 /* step-N.tmp-gsa to step-N; what is there steps aside and comes back when that fails. Where no run
  * wrote it, it becomes a step-N.old, which stays. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
@@ -437,9 +501,7 @@ static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be replaced: it is no folder",
                         checkpoint->place);
     int own = 1;
-    gsa_status status = !replaces ? GSA_OK
-                                  : check_own(system, checkpoint->folder, checkpoint->step, "",
-                                              &checkpoint->files, &own, error);
+    gsa_status status = replaces ? check_ours(checkpoint, checkpoint->step, &own, error) : GSA_OK;
     if (status != GSA_OK) return status;
     char *old = gsa_text_of(system, "%s%s", checkpoint->place, own ? GSA_REPLACED : ".old");
     if (!old)
@@ -481,13 +543,17 @@ static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
     const gsa_system *system = checkpoint->system;
     gsa_names names;
     int64_t *steps = NULL;
-    int count = 0;
+    int all = 0, count = 0;
     gsa_status status = gsa_names_list(system, checkpoint->folder, &names, error);
     if (status == GSA_OK && !(steps = gsa_alloc(system, (size_t)names.count, sizeof *steps)))
         status = gsa_out_of_memory(error, checkpoint->folder, names.count * (int64_t)sizeof *steps);
     if (status == GSA_OK)
-        status =
-            settle(system, checkpoint->folder, &checkpoint->files, &names, steps, &count, error);
+        status = settle(system, checkpoint->folder, &checkpoint->files, &names, steps, &all, error);
+    for (int i = 0; status == GSA_OK && i < all; i++) {
+        int own = 0;
+        status = check_ours(checkpoint, steps[i], &own, error);
+        if (own) steps[count++] = steps[i];
+    }
     for (int i = 0; status == GSA_OK && i < count; i++) {
         int better = 0;
         for (int j = 0; j < count; j++)
@@ -513,6 +579,7 @@ static gsa_status commit(gsa_checkpoint *checkpoint, int keep, int *placed, gsa_
     if (status == GSA_OK)
         status = gsa_manifest_write(system, checkpoint->writing, checkpoint->step,
                                     &checkpoint->files, error);
+    if (status == GSA_OK) status = read_run(system, checkpoint->writing, &checkpoint->run, error);
     if (status == GSA_OK) status = drop_replaced(checkpoint, error);
     if (status == GSA_OK) status = put_in_place(checkpoint, error);
     if (status != GSA_OK) return status;

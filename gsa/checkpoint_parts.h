@@ -11,6 +11,10 @@
     ".old-gsa" /* step-N.old-gsa: whole; a newer step-N takes its place. Removed after that one is \
               in `latest` */
 
+#define GSA_STATE_FILE                                                                             \
+    "state.safetensors"    /* moments and counts: `gsa train --resume` and `gsa average` read it */
+#define GSA_RUN_NOTE "run" /* of it: which run it is of. Earlier versions wrote none */
+
 /* Formatted text, released by the caller; NULL: no memory. */
 char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(2, 3);
 
@@ -47,9 +51,10 @@ enum { GSA_MOST_FILES = 64 /* of a checkpoint */ };
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int64_t step,
                               const gsa_names *names, gsa_error *error);
-/* The names in it, whatever its hashes are; none where there is no such file. */
+/* The names in it, whatever its hashes are; none where there is no such file. *whole: the list
+ * ends as it should, and with the folder's step. */
 gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
-                              gsa_error *error);
+                              int *whole, gsa_error *error);
 /* The list is whole, every listed file but `unread` (NULL: none) is there with its hash, and no
  * other file of a name that a list takes is: else GSA_ERR_FORMAT or GSA_ERR_IO. Too large a file,
  * or one that is nearly all hole: GSA_ERR_LIMIT. Through the anchor, if the folder has one, which

@@ -197,11 +197,11 @@ static gsa_status check_lines(const gsa_system *system, gsa_anchor *anchor, cons
 }
 
 gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
-                              gsa_error *error)
+                              int *whole, gsa_error *error)
 {
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
-    int64_t bytes;
-    *names = (gsa_names){ .system = system };
+    int64_t bytes = 0;
+    *names = (gsa_names){ .system = system }, *whole = 0;
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
     int kind;
     gsa_status status = gsa_see(system, path, &kind, error);
@@ -211,8 +211,11 @@ gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_
     char *line = text, *end;
     for (; status == GSA_OK && line && (end = strchr(line, '\n')); line = end + 1) {
         *end = 0;
-        if (end - line > HEX + 2 && gsa_manifest_takes(line + HEX + 2))
+        if (check_form(folder, line, end, names->count + 1, NULL) == GSA_OK)
             status = gsa_names_add(names, line + HEX + 2, error);
+        else if (check_end(folder, line, end, names->count, whole, NULL) != GSA_OK ||
+                 end + 1 != text + bytes)
+            *whole = 0;
     }
     gsa_release(system, text);
     return status;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "gsa/checkpoint.h"
+#include "gsa/checkpoint_parts.h"
 #include "gsa/hash.h"
 #include "marked.h"
 #include "scratch.h"
@@ -100,12 +100,15 @@ END_TEST
 START_TEST(leftovers_go_and_others_stay)
 {
     gsa_scratch scratch;
+    char old[300];
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 1, 1, 3);
     marked_must_save(scratch.folder, 2, 2, 3);
     marked_copy(scratch.folder, "step-1", "step-7.tmp-gsa");
     marked_copy(scratch.folder, "step-1", "step-2.old-gsa"); /* next to its step-2: removed */
-    marked_copy(scratch.folder, "step-1", "step-4.old-gsa"); /* alone: put back */
+    marked_must_save(scratch.folder, 4, 1, 3);
+    snprintf(old, sizeof old, "%s", gsa_scratch_path(&scratch, "step-4.old-gsa"));
+    ck_assert_int_eq(rename(gsa_scratch_path(&scratch, "step-4"), old), 0); /* alone: put back */
     marked_copy(scratch.folder, "step-1", "step-x");
     marked_copy(scratch.folder, "step-1", "step-007");
     marked_copy(scratch.folder, "step-1", "step-007.tmp-gsa");
@@ -212,13 +215,63 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     ck_assert_int_eq(marked_save(NULL, scratch.folder, 4, 4, 1, &error), GSA_OK);
     for (int i = 0; i < GSA_COUNT(kept); i++)
         ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
-    ck_assert_str_eq(MARKED_NAMES(scratch), "latest latest.tmp-abcd latest.tmp-notes step-4 "
-                                            "step-4.old-gsa step-5.tmp-gsa step-9.old-gsa");
+    ck_assert_str_eq(MARKED_NAMES(scratch),
+                     "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old step-4.old-gsa "
+                     "step-5.tmp-gsa step-6 step-9.old-gsa"); /* 6 has no list of ours */
     ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
     marked_must_save(scratch.folder, 5, 5, 1);
     ck_assert_str_eq(
         MARKED_NAMES(scratch),
-        "latest latest.tmp-abcd latest.tmp-notes step-4.old-gsa step-5 step-9.old-gsa");
+        "latest latest.tmp-abcd latest.tmp-notes step-4.old step-4.old-gsa step-5 step-6 "
+        "step-9.old-gsa");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A checkpoint whose state says which run it is of; NULL: that of an earlier version. */
+static void save_of(const char *folder, int64_t step, const char *run, int keep)
+{
+    static const double number = 1;
+    const gsa_blob blob = { "sums", GSA_DTYPE_F64, 1, { 1 }, &number };
+    const gsa_note note = { GSA_RUN_NOTE, run };
+    gsa_checkpoint *checkpoint;
+    gsa_output *output;
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, folder, step, &checkpoint, NULL), GSA_OK);
+    ck_assert_int_eq(marked_put(checkpoint, 1, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_safetensors_write(NULL, output, &blob, 1, &note, run != NULL, NULL),
+                     GSA_OK);
+    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, keep, NULL), GSA_OK);
+}
+
+/* A step of another run, one without a state, a renamed copy, and a list that is the user's. */
+START_TEST(a_step_that_the_run_did_not_make_is_never_removed)
+{
+    static const char list[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  "
+                               "state\n";
+    gsa_scratch scratch;
+    char from[300];
+    gsa_scratch_open(&scratch);
+    snprintf(from, sizeof from, "%s", gsa_scratch_path(&scratch, "theirs"));
+    save_of(from, 3, "theirs", 9);
+    save_of(from, 8, "theirs", 9);
+    marked_must_save(from, 4, 1, 9);
+    save_of(gsa_scratch_path(&scratch, "run"), 1, NULL, 9);
+    save_of(gsa_scratch_path(&scratch, "run"), 2, "ours", 9);
+    marked_copy(scratch.folder, "theirs/step-3", "run/step-3");
+    marked_copy(scratch.folder, "theirs/step-4", "run/step-4");
+    marked_copy(scratch.folder, "theirs/step-8", "run/step-8");
+    marked_copy(scratch.folder, "run/step-2", "run/step-5");
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-6"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&scratch, "run/step-6/state"), "", 0);
+    gsa_put_file(gsa_scratch_path(&scratch, "run/step-6/manifest.sha256"), list, sizeof list - 1);
+    save_of(gsa_scratch_path(&scratch, "run"), 7, "ours", 1);
+    ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+                     "latest step-3 step-4 step-5 step-6 step-7 step-8");
+    save_of(gsa_scratch_path(&scratch, "run"), 8, "ours", 1);
+    ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+                     "latest step-3 step-4 step-5 step-6 step-8 step-8.old");
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -300,6 +353,7 @@ int main(int argc, char **argv)
     static const gsa_test leftovers[] = {
         GSA_TEST(leftovers_go_and_others_stay), GSA_TEST(what_is_linked_is_never_removed),
         GSA_TEST(what_a_user_put_there_is_never_removed),
+        GSA_TEST(a_step_that_the_run_did_not_make_is_never_removed),
         GSA_TEST(a_user_s_file_among_leftovers_is_never_removed)
     };
     static const gsa_case cases[] = { GSA_CASE("written", written, 60),

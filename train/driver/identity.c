@@ -43,7 +43,7 @@ static void read_log(const gsa_system *system, const char *folder, char id[GSA_I
     system->close(system->user, file);
     line[bytes > 0 ? bytes : 0] = 0;
     json_t *first = gsa_json_parse(line, (int64_t)strcspn(line, "\n"), 0, NULL);
-    take(json_string_value(json_object_get(first, GSA_IDENTITY_NOTE)), id);
+    take(json_string_value(json_object_get(first, GSA_RUN_NOTE)), id);
     json_decref(first);
 }
 
@@ -52,7 +52,7 @@ gsa_status gsa_identity_read(const gsa_system *system, const char *folder,
                              gsa_error *error)
 {
     char told[GSA_IDENTITY];
-    take(gsa_safetensors_note(state, GSA_IDENTITY_NOTE), id);
+    take(gsa_safetensors_note(state, GSA_RUN_NOTE), id);
     read_log(system, folder, told);
     if (!*id || !*told || strcmp(id, told) == 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,

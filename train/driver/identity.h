@@ -4,11 +4,11 @@
  * log.jsonl. What earlier versions wrote has none, and is taken as it is. */
 #ifndef GSA_IDENTITY_H
 #define GSA_IDENTITY_H
+#include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
 #include "train/driver/session.h"
 
 enum { GSA_IDENTITY = 65 };
-#define GSA_IDENTITY_NOTE "run"
 /* Of a run that begins. */
 void gsa_identity_of(const gsa_session *session, char id[GSA_IDENTITY]);
 /* The name in a state, "" where it has none. GSA_ERR_FORMAT: the log of the run's folder has

@@ -107,7 +107,7 @@ gsa_status gsa_trainer_report_environment(gsa_trainer *t, gsa_error *error)
     if (t->log.file < 0 || uname(&name) < 0) return GSA_OK;
     return gsa_log_write(&t->log,
                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:s}", "kind",
-                                   "environment", GSA_IDENTITY_NOTE, t->run, "version", GSA_VERSION,
+                                   "environment", GSA_RUN_NOTE, t->run, "version", GSA_VERSION,
                                    "system", name.sysname, "release", name.release, "machine",
                                    name.machine, "processors",
                                    (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "threads",

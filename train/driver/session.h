@@ -11,10 +11,7 @@
 #include "train/driver/rows.h"
 #include "train/driver/same_data.h"
 
-/* Files of a checkpoint. */
-#define GSA_MODEL_FILE "model.safetensors"
-#define GSA_STATE_FILE                                                                             \
-    "state.safetensors" /* moments and counts: `gsa train --resume` and `gsa average` read it */
+#define GSA_MODEL_FILE "model.safetensors" /* of a checkpoint */
 
 typedef struct gsa_session_options {
     const char *recipe;        /* or NULL: the config.ini of `checkpoint` */

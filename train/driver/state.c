@@ -163,7 +163,7 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_status status = store_all(t, &s, error);
     if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, error);
     if (status == GSA_OK) {
-        const gsa_note notes[] = { { GSA_IDENTITY_NOTE, t->run }, { VARIED_NOTE, "varied" } };
+        const gsa_note notes[] = { { GSA_RUN_NOTE, t->run }, { VARIED_NOTE, "varied" } };
         status =
             gsa_safetensors_write(t->system, output, s.blob, s.count, notes, 1 + t->varied, error);
         if (status == GSA_OK) status = gsa_output_commit(output, error);
