@@ -15,7 +15,7 @@ suites=(edges system char_word limits_255 readers spec lexicon safetensors safet
 others='cases|killed|power_loss|threads|gradients|graphs|baselines|many|char_word.edges' # cases of these suites that read nothing
 case ${1:---all} in
 --all)
-    folder=build/coverage flags=-O1 targets=(all)
+    folder=build/coverage flags="-O1 -DGSA_TEST_THIN" targets=(all)
     tests=(-E '^(header|simt|cuda|docs|browser)')
     filters=(-f graph/ -f gsa/ -f kernels/ref/ -f kernels/cpu/ -f topologies/ -f train/ -f tools/command/)
     ;;

@@ -45,7 +45,7 @@ endif()
 if(GSA_FUZZ)
   target_compile_options(gsa_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-fsanitize=fuzzer-no-link>)
 endif()
-# The preset asan compiles at -O1, which takes half as long; at -O2 stand, in every sanitized build but a Debug one, the few files where sanitized tests
+# The preset asan compiles at -O1, which takes half as long; at -O2, in every sanitized build but a Debug one, are the files where sanitized tests
 # spend their time.
 #   gsa_hot(file...)
 function(gsa_hot)
