@@ -64,7 +64,7 @@ gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, con
 /* ---- parameters as safetensors: float or double as the backend's; read checks names and shapes
  * both ways: a missing, unknown or differently shaped tensor is GSA_ERR_FORMAT ("checkpoint of
  * another model: ..."), one that holds a NaN or an infinity GSA_ERR_NUMBER (but see
- * GSA_WITHOUT_CHECKING), and nothing is changed. */
+ * GSA_WITHOUT_CHECKING), and nothing is changed. Nor is such a one written: GSA_ERR_NUMBER. */
 gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters,
                                 gsa_output *output, const gsa_note *notes, int n_notes,
                                 gsa_error *error);

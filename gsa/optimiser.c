@@ -85,6 +85,8 @@ gsa_optimiser_options gsa_optimiser_default(int kind)
                                     .eps = 1e-8 };
 }
 
+#define LEAST_EPS 1e-30 /* is a float that is added to a root of 0 */
+
 static gsa_status check(const gsa_optimiser_options *o, gsa_error *error)
 {
     const struct {
@@ -109,6 +111,11 @@ static gsa_status check(const gsa_optimiser_options *o, gsa_error *error)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
                             "the optimiser's %s = %g, expected 0 <= %s < %g", number[i].name,
                             number[i].value, number[i].name, number[i].below);
+    if (o->kind != GSA_OPTIMISER_SGD && o->eps < LEAST_EPS)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the optimiser's eps = %g, expected at least %g: a value whose gradient "
+                        "was always 0 would become NaN",
+                        o->eps, LEAST_EPS);
     return GSA_OK;
 }
 

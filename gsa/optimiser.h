@@ -52,7 +52,7 @@ typedef struct gsa_optimiser_options {
     uint32_t struct_size;
     int32_t kind;        /* gsa_optimiser_kind */
     double beta1, beta2; /* Adam, AdamW: 0 <= beta < 1 */
-    double eps;          /* likewise: >= 0 */
+    double eps;          /* likewise: >= 1e-30, but for SGD */
     double momentum;     /* SGD: 0 <= momentum < 1 */
     double weight_decay; /* >= 0 */
     double clip;         /* largest norm of the gradient; 0: no clipping */

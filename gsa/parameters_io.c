@@ -62,6 +62,8 @@ gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *
     if (!blobs || (!host && !backend->shares_host_memory))
         status = gsa_out_of_memory(error, "the parameters", bytes);
     if (status == GSA_OK) status = fill_blobs(parameters, blobs, host, error);
+    for (int i = 0; i < count && status == GSA_OK; i++) /* as reading asks */
+        status = gsa_blob_check_finite(&blobs[i], "parameters", error);
     if (status == GSA_OK)
         status = gsa_safetensors_write(system, output, blobs, count, notes, n_notes, error);
     gsa_release(system, host);

@@ -148,7 +148,7 @@ static gsa_status prepare_code(gsa_error *error)
     if (needed && fits) make_code(), made = 1;
     pthread_mutex_unlock(&lock);
     return fits ? GSA_OK
-                : gsa_fail(error, GSA_ERR_LIMIT,
+                : gsa_fail(error, GSA_ERR_MEMORY,
                            "the limit of memory (ulimit -v, -d) leaves less than %d kB for the "
                            "code of matrix products",
                            CODE_ROOM >> 10);

@@ -347,6 +347,7 @@ static const struct {
     { "beta1 = 1, expected 0 <= beta1 < 1", { sizeof options[0], 0, .beta1 = 1 } },
     { "beta2 = -0.5, expected 0 <= beta2 < 1", { sizeof options[0], 0, .beta2 = -0.5 } },
     { "eps = nan, expected 0 <= eps < inf", { sizeof options[0], 0, .eps = NAN } },
+    { "eps = 0, expected at least 1e-30", { sizeof options[0], 0, .eps = 0 } },
     { "momentum = 1.5,", { sizeof options[0], GSA_OPTIMISER_SGD, .momentum = 1.5 } },
     { "weight_decay = inf,", { sizeof options[0], 0, .weight_decay = INFINITY } },
     { "clip = -1, expected 0 <= clip < inf", { sizeof options[0], 0, .clip = -1 } },

@@ -1,9 +1,11 @@
 /* Parameters as a file: there and back on float and double, with and without host memory; files of
  * other models; faults. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "gsa/checkpoint.h"
 #include "scratch.h"
 #include "support/faults.h"
@@ -224,9 +226,31 @@ START_TEST(parameters_with_faults)
 }
 END_TEST
 
+START_TEST(nan_is_not_written)
+{
+    gsa_backend *backend;
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "model.safetensors");
+    ck_assert_int_eq(makers[_i / 2](NULL, _i % 2, 1, &backend, NULL), GSA_OK);
+    gsa_parameters *a = make_model(NULL, backend, 1, model, 4);
+    gsa_tensor *last = &gsa_parameters_find(a, model[2].name)->value;
+    double values[64];
+    ck_assert_int_eq(gsa_tensor_read(backend, last, 0, values, NULL), GSA_OK);
+    values[1] = NAN;
+    ck_assert_int_eq(gsa_tensor_write(backend, last, values, NULL), GSA_OK);
+    ck_assert_int_eq(write_model(NULL, a, path), GSA_ERR_NUMBER);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    gsa_parameters_release(a);
+    gsa_backend_release(backend);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const gsa_test trips[] = { GSA_LOOP(parameters_come_back, 4) };
+    static const gsa_test trips[] = { GSA_LOOP(parameters_come_back, 4),
+                                      GSA_LOOP(nan_is_not_written, 4) };
     static const gsa_test other[] = { GSA_LOOP(checkpoint_of_another_model, GSA_COUNT(others)),
                                       GSA_LOOP(file_of_vectors, 2) };
     static const gsa_test faults[] = { GSA_LOOP(parameters_with_faults, GSA_COUNT(makers)) };

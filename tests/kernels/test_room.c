@@ -54,7 +54,7 @@ static int open_without_room(int which)
     gsa_error error = { 0 };
     free(malloc(1 << 16)); /* the heap has what the backend itself takes */
     if (!limit(which, LITTLE)) return 1;
-    if (gsa_backend_ref(NULL, GSA_F32, 1, &b, &error) != GSA_ERR_LIMIT) return 2;
+    if (gsa_backend_ref(NULL, GSA_F32, 1, &b, &error) != GSA_ERR_MEMORY) return 2;
     return strstr(error.text, "32768 kB for the code of matrix products") && !b ? 0 : 3;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "rig.h"
 #include "support/compare.h"
 #include "support/faults.h"
@@ -374,6 +375,47 @@ START_TEST(a_nan_stops_the_run_with_its_name)
 }
 END_TEST
 
+static struct {
+    gsa_status (*attend)(gsa_backend *, const gsa_attend_args *);
+    gsa_status (*adam)(gsa_backend *, void *, void *, void *, const void *, const double *,
+                       const gsa_adam *, int64_t);
+    int calls, at;
+} spoilt;
+
+static gsa_status spoilt_values(gsa_backend *b, const gsa_attend_args *args)
+{
+    const gsa_status status = spoilt.attend(b, args);
+    const float nan = NAN;
+    return ++spoilt.calls == spoilt.at ? b->upload(b, args->out, &nan, sizeof nan) : status;
+}
+
+static gsa_status spoilt_moment(gsa_backend *b, void *w, void *m, void *v, const void *g,
+                                const double *control, const gsa_adam *adam, int64_t count)
+{
+    const gsa_status status = spoilt.adam(b, w, m, v, g, control, adam, count);
+    const float infinity = INFINITY;
+    return ++spoilt.calls == spoilt.at ? b->upload(b, v, &infinity, sizeof infinity) : status;
+}
+
+/* No checkpoint is saved that reading would refuse. */
+START_TEST(what_is_not_finite_is_not_saved)
+{
+    static const char *const says[] = { "step 1: the development data have a loss of nan",
+                                        "is not saved: 'state.safetensors': row 0, column 0 of" };
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.eval_every=1"), rig_set(&r, "train.max_steps=3");
+    spoilt.attend = r.backend->attend_forward, spoilt.adam = r.backend->adam;
+    spoilt.calls = 0, spoilt.at = _i ? 1 : 5; /* in the first evaluation */
+    if (_i) r.backend->adam = spoilt_moment;
+    else r.backend->attend_forward = spoilt_values;
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_NUMBER);
+    ck_assert_msg(strstr(r.error.text, says[_i]), "%s", r.error.text);
+    ck_assert_int_ne(access(gsa_scratch_path(&r.scratch, "run/latest"), F_OK), 0);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- no allocation in the steady state ----------------------------------------------------- */
 
 static int64_t steady_calls[64];
@@ -431,7 +473,8 @@ int main(int argc, char **argv)
                                        GSA_TEST(a_finished_run_goes_on_elsewhere),
                                        GSA_TEST(what_a_resumed_run_may_change),
                                        GSA_TEST(epochs_of_other_batches_go_on) };
-    static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
+    static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name),
+                                        GSA_LOOP(what_is_not_finite_is_not_saved, 2) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, GSA_COUNT(recipes)) };
     static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("resume", resume, 120),
                                       GSA_CASE("numbers", numbers, 60),

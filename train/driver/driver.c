@@ -472,8 +472,11 @@ static gsa_status judge(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
     gsa_run_counts *c = &t->counts;
     const double now = gsa_score_metric(t->session.task, dev);
     const int better =
-        isfinite(now) &&
-        (!c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best));
+        !c->has_best || (t->session.task->rising ? now > t->sums.best : now < t->sums.best);
+    if (!isfinite(now) || !isfinite(dev->loss))
+        return gsa_fail(error, GSA_ERR_NUMBER,
+                        "step %lld: the development data have a loss of %g, expected a finite one",
+                        (long long)c->step, gsa_shown(dev->loss));
     t->sums.last = now, c->evaluated = c->step;
     if (better || !has_kept(t)) keep_score(t, dev);
     c->waited = better ? 0 : c->waited + 1;

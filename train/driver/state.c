@@ -161,6 +161,8 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_output *output = NULL;
     store s = { .system = t->system };
     gsa_status status = store_all(t, &s, error);
+    for (int i = 0; i < s.count && status == GSA_OK; i++) /* as reading asks */
+        status = gsa_blob_check_finite(&s.blob[i], GSA_STATE_FILE, error);
     if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, error);
     if (status == GSA_OK) {
         const gsa_note notes[] = { { GSA_RUN_NOTE, t->run }, { VARIED_NOTE, "varied" } };
@@ -219,7 +221,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK)
         return gsa_checkpoint_commit(checkpoint, (int)t->session.recipe.values.train_keep, error);
     gsa_checkpoint_abandon(checkpoint);
-    return status;
+    return gsa_fail_at(error, status, "step %lld is not saved", (long long)t->counts.step);
 }
 
 /* ---- restoring ----------------------------------------------------------------------------- */

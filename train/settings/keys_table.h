@@ -126,7 +126,7 @@ KEY(train, beta1, REAL, ALL, "0.9", "Adam: decay of the first moment", RANGE(0, 
     WITH("train.optimizer", "adam,adamw"))
 KEY(train, beta2, REAL, ALL, "0.999", "Adam: decay of the second moment", RANGE(0, 0.999999999),
     WITH("train.optimizer", "adam,adamw"))
-KEY(train, eps, REAL, ALL, "1e-08", "Adam: added to the root of the second moment", RANGE(0, 1),
+KEY(train, eps, REAL, ALL, "1e-08", "Adam: added to the root of the second moment", RANGE(1e-30, 1),
     WITH("train.optimizer", "adam,adamw"))
 KEY(train, momentum, REAL, ALL, "0", "SGD", RANGE(0, 0.999999), WITH("train.optimizer", "sgd"))
 KEY(train, weight_decay, REAL, ALL, "0", "of weight matrices; never of biases, norms, embeddings",
