@@ -18,6 +18,18 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t times(int64_t a, int64_t b, int64_t most)
+{
+    int64_t product;
+    return gsa_mul(a, b, &product) ? least(product, most) : most;
+}
+
+/* A task of ours, to whose losses each example is one target. */
+static int is_one_each(const gsa_trainer *t)
+{
+    return t->session.task != t->session.plugged && !t->session.task->targets;
+}
+
 typedef struct whole { /* high: inclusive, as low is */
     const char *name;
     int64_t value, low, high;
@@ -51,9 +63,12 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
 /* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped; each epoch
  * has one, and at most one for each example. What is due is saved where an evaluation was stopped,
  * which comes after a step. The first evaluation has the best model, and of those that came after
- * the best each was after a step. */
-static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_error *error)
+ * the best each was after a step. A step has each example once at most, whose tokens and
+ * targets are counted in 32 bits; how many they are depends on settings that a run may have
+ * changed, as do the steps that an evaluation may follow. */
+static gsa_status check_counts(const gsa_trainer *t, const char *path, gsa_error *error)
 {
+    const gsa_run_counts *c = &t->counts;
     const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
                   missed = step - within(c->applied, step), judged = c->evaluated >= 0,
                   stopped = (c->due & GSA_DUE_EVALUATION) != 0,
@@ -61,7 +76,10 @@ static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_er
                   since = evaluated - within(c->best_step, evaluated),
                   whole_epochs = step - within(c->cursor, step),
                   examples = c->examples > 0 ? c->examples : 1,
-                  epochs = whole_epochs / examples + (whole_epochs % examples > 0);
+                  epochs = whole_epochs / examples + (whole_epochs % examples > 0),
+                  tokens = t->session.task == t->session.plugged ? most
+                                                                 : times(examples, INT32_MAX, most),
+                  targets = is_one_each(t) ? examples : tokens;
     const whole rows[] = {
         { "step", c->step, 0, most },
         { "applied", c->applied, 0, step },
@@ -76,33 +94,36 @@ static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_er
         { "waited", c->waited, since > 0, since },
         { "ended", c->ended, 0, c->waited > 0 },
         { "keeps_best", c->keeps_best, 0, c->has_best },
-        { "epoch_targets", c->epoch_targets, 0, c->cursor > 0 ? most : 0 },
-        { "report_targets", c->report_targets, 0, step > 0 ? most : 0 },
-        { "tokens", c->tokens, 0, step > 0 ? most : 0 }
+        { "epoch_targets", c->epoch_targets, 0, times(within(c->cursor, step), targets, most) },
+        { "report_targets", c->report_targets, 0, times(step, targets, most) },
+        { "tokens", c->tokens, 0, times(step, tokens, most) }
     };
     return check_whole(rows, sizeof rows / sizeof *rows, path, error);
 }
 
-/* The dev score: right ones are among those found and among those to be found, which a plugin's
- * own metric need not keep. */
+/* The dev score: right ones are among those found and among those to be found, and a span has an
+ * example of its own, which a plugin's own metric need not keep. */
 static gsa_status check_score(const gsa_trainer *t, const char *path, gsa_error *error)
 {
     const gsa_task *task = t->session.task;
     const int64_t *d = t->counts.dev;
     const int64_t most = t->counts.evaluated >= 0 ? INT64_C(1) << 53 : 0;
-    const int own = task != t->session.plugged, spans = d[FOUND] > 0 || d[WANTED] > 0;
-    const whole rows[NUMBERS] = { { "dev[0]", d[TARGETS], 0, most },
-                                  { "dev[1]", d[EXAMPLES], 0, most },
-                                  { "dev[3]", d[FOUND], 0, most },
-                                  { "dev[4]", d[WANTED], 0, most },
-                                  { "dev[6]", d[STRICT_FOUND], 0, most },
-                                  { "dev[7]", d[STRICT_WANTED], 0, most },
-                                  { "dev[2]", d[HITS], 0,
-                                    task->f1 || (own && spans) ? least(d[FOUND], d[WANTED])
-                                    : own                      ? d[EXAMPLES]
-                                                               : most },
-                                  { "dev[5]", d[STRICT_HITS], 0,
-                                    own ? least(d[STRICT_FOUND], d[STRICT_WANTED]) : most } };
+    const int own = task != t->session.plugged, spans = d[FOUND] > 0 || d[WANTED] > 0,
+              same = is_one_each(t) && task->rising; /* what is right or wrong is a target */
+    const int64_t held = own ? within(d[EXAMPLES], most) : most;
+    const whole rows[NUMBERS] = {
+        { "dev[0]", d[TARGETS], 0, most },
+        { "dev[1]", d[EXAMPLES], same ? d[TARGETS] : 0, same ? d[TARGETS] : most },
+        { "dev[3]", d[FOUND], 0, held },
+        { "dev[4]", d[WANTED], 0, held },
+        { "dev[6]", d[STRICT_FOUND], 0, held },
+        { "dev[7]", d[STRICT_WANTED], 0, held },
+        { "dev[2]", d[HITS], 0,
+          task->f1 || same || (own && spans) ? least(d[FOUND], d[WANTED])
+          : own                              ? d[EXAMPLES]
+                                             : most },
+        { "dev[5]", d[STRICT_HITS], 0, own ? least(d[STRICT_FOUND], d[STRICT_WANTED]) : most }
+    };
     return check_whole(rows, NUMBERS, path, error);
 }
 
@@ -168,7 +189,7 @@ static gsa_status check_metric(const gsa_trainer *t, const char *path, gsa_error
 
 gsa_status gsa_trainer_check_ranges(const gsa_trainer *t, const char *path, gsa_error *error)
 {
-    gsa_status status = check_counts(&t->counts, path, error);
+    gsa_status status = check_counts(t, path, error);
     if (status == GSA_OK) status = check_score(t, path, error);
     if (status == GSA_OK) status = check_sums(t, path, error);
     return status == GSA_OK ? check_metric(t, path, error) : status;
