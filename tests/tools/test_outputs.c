@@ -356,6 +356,12 @@ static const row of_folders[] = {
       "cmp t.tsv e/log.jsonl" },
     { "mkdir e; cp run/config.ini run/result.json e", TRAIN "--out e", 2, NO_RUN,
       "cmp run/result.json e/result.json" },
+    { "mkdir e; : >e/log.jsonl; cp t.tsv e/result.json", TRAIN "--out e", 2,
+      "'e/result.json' " NO_RUN, "cmp t.tsv e/result.json" },
+    { "mkdir e; ln -s ../dev.tsv e/log.jsonl; cp t.tsv e/curve.svg", TRAIN "--out e", 2,
+      "'e/log.jsonl' " NO_RUN, "cmp t.tsv e/curve.svg" },
+    { "rm run/latest; cp run/result.json c", TRAIN "--out run", 2, "'run' holds a run already",
+      "cmp c run/result.json" },
     /* what it reads is not what it replaces */
     { KILLED JSON "cp c e/outcomes.jsonl", OF_JSON "e/outcomes.jsonl --out e", 2,
       "'e/outcomes.jsonl' " READS, "cmp c e/outcomes.jsonl" },

@@ -62,7 +62,7 @@ typedef struct edit {
     int64_t whole;
     double real;
     int also;            /* place of another whole number that becomes the same, unless 0 */
-    int32_t dtype, dims; /* of the tensor, unless 0 and 0; dims -1: it is gone */
+    int32_t dtype, dims; /* of the tensor, unless 0 and 0; dims -1: it, or all of NAME/, is gone */
     int64_t shape[2];
 } edit;
 
@@ -75,10 +75,17 @@ static void apply(const rig *r, const char *run, const edit *e)
     static const char zeros[1 << 16];
     snprintf(path, sizeof path, "%s/" GSA_STATE_FILE, step);
     ck_assert_int_eq(gsa_safetensors_read(NULL, path, &file, NULL), GSA_OK);
-    gsa_blob *blob = (gsa_blob *)(uintptr_t)gsa_safetensors_find(&file, e->tensor);
+    const size_t length = strlen(e->tensor), part = e->tensor[length - 1] == '/';
+    gsa_blob *blob = NULL;
+    for (int i = file.count - 1; i >= 0; i--)
+        if (strncmp(file.blobs[i].name, e->tensor, length + !part) == 0) {
+            blob = &file.blobs[i];
+            if (part) *blob = file.blobs[--file.count];
+        }
     ck_assert_msg(blob != NULL, "no %s", e->tensor);
     void *at = (void *)(uintptr_t)blob->data;
-    if (e->dims < 0) *blob = file.blobs[--file.count];
+    if (part) at = NULL; /* all of it are gone */
+    else if (e->dims < 0) *blob = file.blobs[--file.count];
     else if (e->dims > 0)
         *blob = (gsa_blob){ blob->name, e->dtype, e->dims, { e->shape[0], e->shape[1] }, zeros };
     else if (blob->dtype == GSA_DTYPE_I64)
@@ -208,6 +215,8 @@ START_TEST(every_number_and_tensor_has_a_range)
         SHAPED("sums", NONE, GSA_DTYPE_I64, 1, SUMS),
         SHAPED("sums", NONE, GSA_DTYPE_F64, 2, SUMS, 1),
         SHAPED("sums", NONE, GSA_DTYPE_F64, 1, SUMS - 1),
+        SHAPED("weight/", "has no weights of its own, but the model beside it is the best", 0, -1,
+               0),
         SHAPED("first/head.out.bias", OTHER, 0, -1, 0),
         SHAPED("second/head.out.bias", OTHER, 0, -1, 0),
         SHAPED("mean/head.out.bias", OTHER, 0, -1, 0),

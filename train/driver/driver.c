@@ -124,9 +124,9 @@ static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
     return t->metric ? GSA_OK : gsa_out_of_memory(error, "the metric's name", 64);
 }
 
-/* *found: a kill left this of a run, which begins anew. A run begins with its log, so this is
- * there, and empty or of a run; then config.ini comes, as gsa_recipe_write writes it; then all
- * else. *name: which of the two is another's. */
+/* *found: a kill left this of a run, which begins anew. A run begins with its log; then config.ini
+ * comes, as gsa_recipe_write writes it; then all else. So the log begins as a run's, or it tells
+ * nothing (-1: it is empty), but config.ini does. *name: which of the two is another's. */
 static gsa_status see_killed(const gsa_system *system, const char *folder, int *found,
                              const char **name, gsa_error *error)
 {
@@ -141,6 +141,7 @@ static gsa_status see_killed(const gsa_system *system, const char *folder, int *
     if (status == GSA_OK && config == GSA_FILE_REGULAR)
         status = gsa_recipe_is_written(system, path, &written, error);
     gsa_release(system, path);
+    if (*found < 0 && (written || log == GSA_FILE_LINK)) *found = written;
     if (log != GSA_FILE_ABSENT && !*found) *name = "log.jsonl";
     else if (config != GSA_FILE_ABSENT && !written) *name = "config.ini", *found = 0;
     return status;
@@ -169,6 +170,17 @@ static gsa_status check_recipe(const gsa_system *system, const char *recipe, con
     return status;
 }
 
+/* Whether a whole checkpoint is there, be it without `latest`. */
+static int has_checkpoint(const gsa_system *system, const char *out)
+{
+    char name[GSA_STEP_NAME], *step = NULL, *warning = NULL;
+    if (gsa_finds_step(system, out, -1, name) <= 0) return 0;
+    const gsa_status status = gsa_checkpoint_find(system, out, NULL, &step, &warning, NULL);
+    gsa_release(system, step);
+    gsa_release(system, warning);
+    return status == GSA_OK;
+}
+
 /* A place for a run: a folder without one, or nothing yet. */
 static gsa_status check_out(const gsa_system *system, const char *recipe, const char *out,
                             gsa_error *error)
@@ -182,13 +194,13 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
                         "--out '%s' is no folder: a run needs a folder, or a name for a new one",
                         out);
     if (status == GSA_OK) status = gsa_see_in(system, out, "latest", &latest, error);
-    if (latest > GSA_FILE_ABSENT)
+    if (status == GSA_OK && (latest > GSA_FILE_ABSENT || has_checkpoint(system, out)))
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
     if (status == GSA_OK) status = see_killed(system, out, &ours, &name, error);
     if (status == GSA_OK && (ours || name)) status = check_recipe(system, recipe, out, error);
-    if (status != GSA_OK || ours) return status;
+    if (status != GSA_OK || ours > 0) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
     if (steps < 0)
         return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
@@ -196,7 +208,9 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
     if (steps && !name) name = step;
     for (int i = 0; i < GSA_RUN_FILES && !name && status == GSA_OK; i++) {
         status = gsa_see_in(system, out, gsa_run_files[i], &kind, error);
-        if (status == GSA_OK && kind != GSA_FILE_ABSENT) name = gsa_run_files[i];
+        if (status == GSA_OK && kind != GSA_FILE_ABSENT &&
+            !(ours < 0 && strcmp(gsa_run_files[i], "log.jsonl") == 0))
+            name = gsa_run_files[i];
     }
     if (!name) return status;
     return gsa_fail(error, GSA_ERR_ARGUMENT,

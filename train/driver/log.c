@@ -92,7 +92,7 @@ gsa_status gsa_log_is_of_a_run(const gsa_system *system, const char *path, int *
     char text[sizeof begin], why[128];
     int64_t bytes = 0, more = 1;
     const gsa_status status = gsa_see_entry(system, path, kind, error);
-    *is = *kind == GSA_FILE_LINK;
+    *is = *kind == GSA_FILE_LINK ? -1 : 0;
     if (status != GSA_OK || *kind != GSA_FILE_REGULAR) return status;
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     while (file >= 0 && more > 0 && bytes < (int64_t)sizeof begin - 1) {
@@ -104,7 +104,7 @@ gsa_status gsa_log_is_of_a_run(const gsa_system *system, const char *path, int *
         gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path,
                  gsa_errno_text(errno, why, sizeof why));
     if (file >= 0) system->close(system->user, file);
-    *is = !failed && memcmp(text, begin, (size_t)bytes) == 0;
+    *is = failed ? 0 : bytes == 0 ? -1 : memcmp(text, begin, (size_t)bytes) == 0;
     return failed ? GSA_ERR_IO : GSA_OK;
 }
 

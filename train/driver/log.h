@@ -17,8 +17,9 @@ gsa_status gsa_log_close(gsa_log *log, gsa_error *error); /* a zeroed one is fin
 /* Takes the object over (NULL: out of memory). */
 gsa_status gsa_log_write(gsa_log *log, json_t *object, gsa_error *error);
 
-/* *kind of the name itself. *is: all of the first bytes that are there are those of a run's log,
- * which begins with its environment; or a link is there, which a run replaces. */
+/* *kind of the name itself. *is 1: all of the first bytes that are there are those of a run's log,
+ * which begins with its environment; -1: there are none, or a link is there, which a run
+ * replaces. */
 gsa_status gsa_log_is_of_a_run(const gsa_system *system, const char *path, int *kind, int *is,
                                gsa_error *error);
 /* Cuts what lies after `step` (lines of steps that a checkpoint does not know, results, a last line

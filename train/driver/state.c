@@ -296,12 +296,25 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
     return GSA_OK;
 }
 
-/* 1: model.safetensors held the best model, and the present values are here. */
-static int holds_weights(const gsa_safetensors *file)
+static int holds(const gsa_safetensors *file, const char *part)
 {
     int found = 0;
-    for (int i = 0; i < file->count; i++) found |= strncmp(file->blobs[i].name, "weight/", 7) == 0;
+    for (int i = 0; i < file->count; i++)
+        found |= strncmp(file->blobs[i].name, part, strlen(part)) == 0;
     return found;
+}
+
+/* *apart: model.safetensors holds the best model or the mean, and the present values are here. */
+static gsa_status see_weights(const gsa_trainer *t, const gsa_safetensors *file, const char *path,
+                              int *apart, gsa_error *error)
+{
+    const int other = t->counts.keeps_best || holds(file, "mean/");
+    *apart = holds(file, "weight/");
+    if (*apart == other) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: the training state has %s, but the model beside it is %s", path,
+                    *apart ? "weights of its own" : "no weights of its own",
+                    other ? "the best one or the mean" : "neither the best one nor the mean");
 }
 
 static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const char *path,
@@ -309,8 +322,9 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
 {
     char run[GSA_IDENTITY] = "";
     gsa_status status = load_counts(t, file, path, error);
-    const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST,
-              apart = status == GSA_OK && holds_weights(file);
+    const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST;
+    int apart = 0;
+    if (status == GSA_OK) status = see_weights(t, file, path, &apart, error);
     t->varied = gsa_safetensors_note(file, VARIED_NOTE) != NULL;
     if (status == GSA_OK && t->counts.has_best && best && !t->counts.keeps_best)
         return gsa_fail(
