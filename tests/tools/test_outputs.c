@@ -121,6 +121,8 @@ static const row kept[] = {
       2, "the command or its recipe reads it", "cmp g g.mtx" },
     { NULL, "bench train text.ini --runs 1 --device cpu --json train.tsv", 2,
       "the command or its recipe reads it", "grep -q 'good film' train.tsv" },
+    { NULL, "bench train text.ini --steps 3 --memory 1 --device cpu --json train.tsv", 2,
+      "the command or its recipe reads it", "grep -q 'good film' train.tsv" },
     { NULL, "predict --device cpu --model model --output dev.tsv <dev.tsv", 2,
       "the command or its recipe reads it", "grep -q 'good one' dev.tsv" },
     { NULL, "bench kernel --topology ring --length 4 --device cpu --runs 1 --json a --arrays a", 2,
@@ -435,6 +437,8 @@ static const char *const onto_itself[] = {
     "predict --device cpu --model model --input d --output /dev/fd/3 3>>d",
     "eval --quiet --device cpu --model model --set data.dev=d 1<>d",
     "init d 1<>d",
+    "topology check char_word:lexicon=t.tsv --text d >>d",
+    "topology check char_word:lexicon=d --text dev.tsv >>d",
     "-inspect d 1<>d",
 };
 

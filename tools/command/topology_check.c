@@ -410,10 +410,26 @@ static gsa_status judge(gsa_watch *w, const gsa_args *args, const char *what, gs
     return w->done && whole ? judge_rest(w, error) : say_ended(w, what, error);
 }
 
+/* What the child reads: --text, and what the settings of the pattern name. Which of them are paths
+ * a plugin alone knows, so each is noted. */
+static gsa_status note_read(const gsa_args *args, const char *what, gsa_error *error)
+{
+    char value[GSA_PATH_ROOM];
+    const char *text = gsa_args_text(args, "text");
+    int good = !text || gsa_note_read(text);
+    for (const char *at = what; good && (at = strchr(at, '=')) != NULL;) {
+        const size_t bytes = strcspn(++at, ":");
+        snprintf(value, sizeof value, "%.*s", (int)(bytes < sizeof value ? bytes : 0), at);
+        good = gsa_note_read(value);
+    }
+    return good ? GSA_OK : gsa_out_of_memory(error, what, GSA_PATH_ROOM);
+}
+
 gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error *error)
 {
     gsa_watch w;
-    gsa_status status = run_probe(&w, args, "probe", what, error);
+    gsa_status status = note_read(args, what, error);
+    if (status == GSA_OK) status = run_probe(&w, args, "probe", what, error);
     if (status != GSA_OK) return status;
     status = judge(&w, args, what, error);
     const int64_t printed = w.printed[0] + w.printed[1];

@@ -264,8 +264,13 @@ static gsa_status add_recipe(gsa_bench *bench, const char *recipe, gsa_error *er
     gsa_release(bench->system, overrides);
     if (status != GSA_OK) return status;
     bench->n_plans++;
-    for (int i = 0; i < plan->runs && status == GSA_OK; i++)
-        status = add_case(bench, options, &plan->run[i], error);
+    for (int i = 0; i < plan->runs && status == GSA_OK; i++) {
+        const gsa_sweep_run *run = &plan->run[i]; /* a case that is skipped may have read, too */
+        status = add_case(bench, options, run, error);
+        if (status == GSA_OK &&
+            !gsa_note_recipe(bench->system, recipe, (const char *const *)run->set, run->sets))
+            status = gsa_out_of_memory(error, "the files that a recipe names", 4096);
+    }
     return status;
 }
 
