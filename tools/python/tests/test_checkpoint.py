@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import struct
 import tempfile
@@ -158,6 +159,16 @@ class Checkpoints(Case):
         (step / "config.ini").write_text("a secret\n")
         listed(step)
         self.refused(f"'{step}/config.ini' is no recipe", gsa.torch.load_checkpoint, out)
+
+    def test_layers_have_tensors(self):
+        out, step = self.copied()
+        text = (step / "config.ini").read_text()
+        more = re.sub(r"(?m)^encoder = .*$", "encoder = " + "full*1000,full*1000", text)
+        self.assertNotEqual(more, text)
+        (step / "config.ini").write_text(more)
+        listed(step)
+        self.refused("the checkpoint has 29 tensors, by its config.ini it has 2000 layers",
+                     gsa.torch.Encoder.load, out)
 
     def test_an_older_model_is_a_warning(self):
         out = train(self.base, "older", "star", "train.max_steps=0", "train.epochs=3")

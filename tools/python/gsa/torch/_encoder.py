@@ -409,6 +409,10 @@ class Encoder(nn.Module):
         spec = config["model"][key or name]
         if is_others(folder) or is_others(step):
             _check_paths(step, spec, plugin)
+        layers = sum(1 if shared else count for _, count, shared in _segments(spec, plugin))
+        if layers > len(tensors):  # before there are modules for them
+            raise ArgumentError(f"the checkpoint has {len(tensors)} tensors, by its config.ini it "
+                                f"has {layers} layers")
         return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
