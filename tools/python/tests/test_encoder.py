@@ -228,6 +228,10 @@ class Twin(Case):
             os.chown(step, 0, 0)
             os.chown(out, 0, 0)
             load(out)
+        for spec in ("char_word:lexicon*1", "star,char_word:local=1:lexicon",
+                     "char_word:lexicon ="):
+            with self.assertRaisesRegex(gsa.Error, "names the file '1' .lexicon."):
+                gsa.torch._encoder._check_paths(step, spec, None)
         plain = train(self.folder, "plain", "star")
         os.chown(plain, 12345, 12345)
         gsa.torch.Encoder.load(plain)

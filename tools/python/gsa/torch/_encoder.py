@@ -456,11 +456,11 @@ def _loaded(make, tensors, name):
 def _check_paths(step, spec, plugin):
     """As gsa.load: another user's model names no file that is opened."""
     keys = path_keys(plugin)
-    for key, path in re.findall(r"(\w+)\s*=\s*([^,+*:]+)", spec):
-        if key in keys:
-            raise ArgumentError(f"{step}/config.ini: the model's recipe names the file '{path}' "
-                                f"({key}), and the model is not trusted: nothing that it names is "
-                                f"opened")
+    for key, path in re.findall(r"(\w+)\s*(?:=\s*([^,+*:]*))?", spec):
+        if key in keys:  # without a value it is 1
+            raise ArgumentError(f"{step}/config.ini: the model's recipe names the file "
+                                f"'{path or 1}' ({key}), and the model is not trusted: nothing "
+                                f"that it names is opened")
 
 
 def _places(values, x):
