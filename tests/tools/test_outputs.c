@@ -341,7 +341,7 @@ static const row of_runs[] = {
 /* a folder without a checkpoint: what a kill left of a run begins anew, what is the user's stays */
 #define OWN    "mkdir -p sw/seed-1; printf '[task]\\nname = text_classification\\n# mine\\n' >c; "
 #define COPIED "sed 's/^report_every = .*/report_every = 7/' run/config.ini >c; "
-#define KILLED "cp -r run e; rm -r e/latest e/step-*; "
+#define KILLED "cp -r run e; rm -r e/latest e/step-* e/result.json; "
 #define NO_RUN "is not of a run"
 static const row of_folders[] = {
     { OWN "cp -r sw/seed-1 e; cp c e/config.ini", TRAIN "--out e", 2, "'e/config.ini' " NO_RUN,
@@ -364,6 +364,8 @@ static const row of_folders[] = {
       "'e/log.jsonl' " NO_RUN, "cmp t.tsv e/curve.svg" },
     { "rm run/latest; cp run/result.json c", TRAIN "--out run", 2, "'run' holds a run already",
       "cmp c run/result.json" },
+    { "cp -r run e; rm -r e/latest e/step-*", TRAIN "--out e", 2,
+      "'e/result.json' is of a run that has ended", "cmp run/result.json e/result.json" },
     /* what it reads is not what it replaces */
     { KILLED JSON "cp c e/outcomes.jsonl", OF_JSON "e/outcomes.jsonl --out e", 2,
       "'e/outcomes.jsonl' " READS, "cmp c e/outcomes.jsonl" },
@@ -371,8 +373,7 @@ static const row of_folders[] = {
       "'e/result.json' " READS, "cmp c e/result.json" },
     { KILLED, "train e/config.ini --quiet --device cpu --out e --set train.report_every=7", 2,
       "'e/config.ini' is the recipe", "cmp run/config.ini e/config.ini" },
-    { KILLED JSON "mkdir sw; mv e sw/seed-5; cp c sw/seed-5/outcomes.jsonl; rm "
-                  "sw/seed-5/result.json",
+    { KILLED JSON "mkdir sw; mv e sw/seed-5; cp c sw/seed-5/outcomes.jsonl",
       OF_JSON "sw/seed-5/outcomes.jsonl --seeds 1,5 --out sw", 2,
       "'sw/seed-5/outcomes.jsonl' " READS,
       "cmp c sw/seed-5/outcomes.jsonl && test ! -e sw/seed-1" },

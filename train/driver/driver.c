@@ -200,6 +200,12 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
     if (status == GSA_OK) status = see_killed(system, out, &ours, &name, error);
     if (status == GSA_OK && (ours || name)) status = check_recipe(system, recipe, out, error);
+    if (status == GSA_OK && ours > 0) status = gsa_see_in(system, out, "result.json", &kind, error);
+    if (status == GSA_OK && ours > 0 && kind == GSA_FILE_REGULAR)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'%s/result.json' is of a run that has ended and would be overwritten: "
+                        "move it away, or choose another folder",
+                        out);
     if (status != GSA_OK || ours > 0) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
     if (steps < 0)
