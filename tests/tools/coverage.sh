@@ -16,7 +16,7 @@ others='cases|killed|power_loss|threads|gradients|graphs|baselines|many|char_wor
 case ${1:---all} in
 --all)
     folder=build/coverage flags="-O1 -DGSA_TEST_THIN" targets=(all)
-    tests=(-E '^(header|simt|cuda|docs|browser)')
+    tests=(-E '^(header|simt|cuda|docs|browser|gpu_check)')
     filters=(-f graph/ -f gsa/ -f kernels/ref/ -f kernels/cpu/ -f topologies/ -f train/ -f tools/command/)
     ;;
 --readers)
