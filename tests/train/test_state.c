@@ -255,6 +255,24 @@ START_TEST(second_moments_are_means_of_squares)
 }
 END_TEST
 
+START_TEST(weights_beside_the_present_model_are_refused)
+{
+    static const edit none = NUMBER("counts", "", PLACE(keeps_best), 0, 0);
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.eval_every=2"), rig_set(&r, "train.average=0");
+    rig_set(&r, "train.select=best");
+    stop_run(&r, "run", 4);
+    rig_set(&r, "train.select=last");
+    apply(&r, "run", &none);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_msg(
+        strstr(r.error.text, "has weights of its own, but the model beside it is neither"), "%s",
+        r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- bytes --------------------------------------------------------------------------------- */
 
 /* Whatever a bit turns, or wherever the file is cut, with a manifest that says so: the run goes on
@@ -584,6 +602,7 @@ int main(int argc, char **argv)
     static const gsa_test hostile[] = { GSA_LOOP(all_that_a_state_holds, 10),
                                         GSA_TEST(every_number_and_tensor_has_a_range),
                                         GSA_LOOP(second_moments_are_means_of_squares, 2),
+                                        GSA_TEST(weights_beside_the_present_model_are_refused),
                                         GSA_TEST(bits_and_cuts_are_survived),
                                         GSA_TEST(data_that_has_changed_is_refused),
                                         GSA_TEST(files_of_another_run_are_refused) };
