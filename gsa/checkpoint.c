@@ -472,7 +472,7 @@ static gsa_status read_run(const gsa_system *system, const char *folder, char **
     return take_strange(status, &why, error);
 }
 
-/* *own: DIR/step-N is own, and of the run that is being saved, where that is told. */
+/* *own: the run that is being saved made DIR/step-N, as far as its state names a run. */
 static gsa_status check_ours(const gsa_checkpoint *checkpoint, int64_t step, int *own,
                              gsa_error *error)
 {

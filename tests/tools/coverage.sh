@@ -10,7 +10,7 @@ cd "$root"
 readers=(graph/edges.c graph/utf8.c gsa/{safetensors,safetensors_header,manifest,checkpoint_find,vocabulary}.c topologies/{spec,lexicon}.c
     train/driver/state.c train/settings/{ini,recipe}.c train/data/{text,conll,pairs,nodes,parallel,objects,json,reading,stream}.c
     train/vocabulary/vectors.c)
-suites=(edges system char_word limits_255 readers spec lexicon safetensors safetensors_writer checkpoint checkpoint_faults checkpoint_saving vocabulary recipe text conll
+suites=(edges system char_word limits_255 readers spec lexicon safetensors safetensors_writer checkpoint checkpoint_faults checkpoint_saving vocabulary recipe recipe_written text conll
     pairs nodes stream parallel reading state ends)
 others='cases|killed|power_loss|threads|gradients|graphs|baselines|many|char_word.edges' # cases of these suites that read nothing
 case ${1:---all} in

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gsa/scratch.h"
-#include "graph/system_parts.h"
-#include "support/faults.h"
 #include "support/suite.h"
 #include "topologies/registry.h"
 #include "train/settings/recipe.h"
@@ -88,15 +86,6 @@ static void write_config(const gsa_recipe *recipe, const char *path)
     ck_assert_int_eq(gsa_output_open(gsa_system_default(), path, &output, &error), GSA_OK);
     gsa_recipe_write(recipe, output);
     ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
-}
-
-static int is_written(const char *path)
-{
-    int is = -1;
-    gsa_error error;
-    ck_assert_msg(gsa_recipe_is_written(gsa_system_default(), path, &is, &error) == GSA_OK, "%s",
-                  error.text);
-    return is;
 }
 
 static const char *const round_trips[] = {
@@ -750,73 +739,11 @@ START_TEST(rules_name_what_there_is)
 }
 END_TEST
 
-/* Another text of the same meaning is none, nor is one that goes on, ends early, or is no recipe.
- */
-START_TEST(what_was_written_is_known_by_each_byte)
-{
-    static const char *const ends[] = { "#", "\n", "[train]\nlr = 1\n", "[none]\n" };
-    gsa_scratch scratch;
-    gsa_scratch_open(&scratch);
-    const char *path = gsa_scratch_path(&scratch, "config.ini");
-    char *text;
-    int64_t bytes;
-    int is;
-    fixture f = must_read(round_trips[3], NULL, 0);
-    write_config(&f.recipe, path);
-    ck_assert_int_eq(is_written(path), 1);
-    ck_assert_int_eq(gsa_read_file(gsa_system_default(), path, 1 << 20, &text, &bytes, NULL),
-                     GSA_OK);
-    for (int i = 0; i < GSA_COUNT(ends); i++) {
-        char *more = malloc((size_t)bytes + 32);
-        ck_assert_ptr_nonnull(more);
-        memcpy(more, text, (size_t)bytes), strcpy(more + bytes, ends[i]);
-        gsa_put_file(path, more, (size_t)bytes + strlen(ends[i]));
-        free(more);
-        ck_assert_int_eq(is_written(path), 0);
-    }
-    gsa_put_file(path, text, (size_t)bytes - 1);
-    ck_assert_int_eq(is_written(path), 0);
-    gsa_put_file(path, "[task]\n", 7);
-    ck_assert_int_eq(is_written(path), 0);
-    gsa_put_file(path, round_trips[0], strlen(round_trips[0]));
-    ck_assert_int_eq(is_written(path), 0);
-    ck_assert_int_eq(gsa_recipe_is_written(gsa_system_default(), scratch.folder, &is, NULL),
-                     GSA_ERR_IO);
-    gsa_release(gsa_system_default(), text);
-    done(&f);
-    gsa_scratch_close(&scratch);
-}
-END_TEST
-
-static gsa_status with_faults(gsa_faults *faults, void *context)
-{
-    int is;
-
-    return gsa_recipe_is_written(&faults->table, context, &is, NULL);
-}
-
-START_TEST(a_failed_look_is_told_of)
-{
-    gsa_scratch scratch;
-    gsa_scratch_open(&scratch);
-    char *path = gsa_copy_text(NULL, gsa_scratch_path(&scratch, "config.ini"));
-    fixture f = must_read(round_trips[3], NULL, 0);
-    write_config(&f.recipe, path);
-    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, with_faults, path), 0);
-    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, with_faults, path), 0);
-    gsa_release(NULL, path);
-    done(&f);
-    gsa_scratch_close(&scratch);
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
     static const gsa_test good[] = { GSA_TEST(values_defaults_and_places),
                                      GSA_TEST(a_line_may_have_any_length),
                                      GSA_LOOP(config_reads_back_the_same, GSA_COUNT(round_trips)),
-                                     GSA_TEST(what_was_written_is_known_by_each_byte),
-                                     GSA_TEST(a_failed_look_is_told_of),
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
                                      GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)),
                                      GSA_TEST(the_list_of_shipped_recipes_is_whole) };

@@ -312,9 +312,11 @@ static gsa_status see_weights(const gsa_trainer *t, const gsa_safetensors *file,
     *apart = holds(file, "weight/");
     if (*apart == other) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s: the training state has %s, but the model beside it is %s", path,
-                    *apart ? "weights of its own" : "no weights of its own",
-                    other ? "the best one or the mean" : "neither the best one nor the mean");
+                    *apart ? "%s: has tensors 'weight/...', though model.safetensors holds the "
+                             "present weights"
+                           : "%s: has no tensors 'weight/...', though model.safetensors holds the "
+                             "best model or the mean",
+                    path);
 }
 
 static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const char *path,
