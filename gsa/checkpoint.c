@@ -1,6 +1,6 @@
 /* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with
  * it:
- *   step-N.tmp-gsa          half-written or half-removed: removed
+ *   step-N.tmp-gsa[-K]      half-written or half-removed: removed
  *   latest.tmp-gsa-...  a `latest` that was never put in place: removed
  *   step-N.old-gsa alone    killed between the two renames that replace a step-N: put back
  *   step-N.old-gsa, step-N  killed before the replaced one was removed: removed
@@ -8,7 +8,8 @@
  * holds a folder or a link, is somebody else's and stays. So does a step-N with a file of a name
  * that the checkpoint being written has not, without a whole manifest of that step, or with the
  * state of another run or none where this one has its own, and a step-N.old, which is the name of a
- * user's copy. */
+ * user's copy. What stays under the name of a temporary is passed by: the next K is taken. Before a
+ * folder's first checkpoint no list tells what is ours, so that leftovers go with its end. */
 #include "checkpoint.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@
 struct gsa_checkpoint {
     const gsa_system *system;
     int64_t step;
-    char *folder, *writing, *place; /* DIR, DIR/step-N.tmp-gsa, DIR/step-N */
+    char *folder, *writing, *place; /* DIR, DIR/step-N.tmp-gsa[-K], DIR/step-N */
     gsa_names files;
     char *run; /* that its state tells, NULL: none */
 };
@@ -42,6 +43,17 @@ char *gsa_text_of(const gsa_system *system, const char *format, ...)
     return text;
 }
 
+/* The suffix of a temporary may have a number behind it. */
+static int ends_as(const char *end, const char *suffix)
+{
+    const size_t bytes = strlen(suffix);
+    if (strncmp(end, suffix, bytes) != 0) return 0;
+    end += bytes;
+    if (strcmp(suffix, GSA_WRITING) == 0 && end[0] == '-' && end[1])
+        end += 1 + strspn(end + 1, "0123456789");
+    return !*end;
+}
+
 int gsa_step_of(const char *name, const char *suffix, int64_t *step)
 {
     const size_t prefix = strlen(GSA_STEP);
@@ -49,7 +61,7 @@ int gsa_step_of(const char *name, const char *suffix, int64_t *step)
     const char *digits = name + prefix;
     const size_t count = strspn(digits, "0123456789");
     if (count == 0 || count > 18 || (digits[0] == '0' && count > 1) ||
-        strcmp(digits + count, suffix) != 0)
+        !ends_as(digits + count, suffix))
         return 0;
     *step = 0;
     for (size_t i = 0; i < count; i++) *step = *step * 10 + (digits[i] - '0');
@@ -190,18 +202,39 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
     return status;
 }
 
-/* step-N<suffix> becomes step-N.tmp-gsa first, so that what is half removed is never taken for a
+/* *path: the first of step-N.tmp-gsa, step-N.tmp-gsa-1... that is not there. */
+static gsa_status pick_temporary(const gsa_system *system, const char *folder, int64_t step,
+                                 char **path, gsa_error *error)
+{
+    int kind = GSA_FILE_REGULAR;
+    gsa_status status = GSA_OK;
+    for (int k = 0; status == GSA_OK && kind != GSA_FILE_ABSENT; k++) {
+        char number[16] = "";
+        if (k > 0) snprintf(number, sizeof number, "-%d", k);
+        *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING "%s", folder, step,
+                            number);
+        if (!*path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+        kind = gsa_entry_kind(system, *path);
+        if (kind < 0) status = cannot(*path, "seen", error);
+        if (kind != GSA_FILE_ABSENT) gsa_release(system, *path), *path = NULL;
+    }
+    return status;
+}
+
+/* step-N<suffix> becomes a temporary first, so that what is half removed is never taken for a
  * checkpoint. The folder is our own. */
 static gsa_status discard(const gsa_system *system, const char *folder, int64_t step,
                           const char *suffix, gsa_error *error)
 {
     char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
-    char *to = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, step);
-    gsa_status status = GSA_OK;
-    if (!from || !to) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    else if (strcmp(suffix, GSA_WRITING) != 0 && system->rename(system->user, from, to) < 0)
+    char *to = NULL;
+    const int renamed = strncmp(suffix, GSA_WRITING, strlen(GSA_WRITING)) != 0;
+    gsa_status status = from ? GSA_OK
+                             : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    if (status == GSA_OK && renamed) status = pick_temporary(system, folder, step, &to, error);
+    if (status == GSA_OK && renamed && system->rename(system->user, from, to) < 0)
         status = cannot(from, "removed", error);
-    if (status == GSA_OK) status = remove_folder(system, to, error);
+    if (status == GSA_OK) status = remove_folder(system, renamed ? to : from, error);
     gsa_release(system, from);
     gsa_release(system, to);
     return status;
@@ -248,6 +281,7 @@ static gsa_status settle_one(const gsa_system *system, const char *folder, const
     int own, stays = 0;
     *step = -1;
     if (!gsa_step_of(name, suffix, &number)) return GSA_OK;
+    if (*suffix) suffix = strchr(name, *suffix); /* with its number */
     gsa_status status = check_own(system, folder, number, suffix, known, &own, error);
     if (!own || status != GSA_OK) return status;
     if (!*suffix) stays = 1;
@@ -356,14 +390,13 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     const gsa_system *system = checkpoint->system;
     checkpoint->folder = gsa_copy_text(system, folder);
     checkpoint->place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, checkpoint->step);
-    checkpoint->writing =
-        gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, checkpoint->step);
-    if (!checkpoint->folder || !checkpoint->place || !checkpoint->writing)
+    if (!checkpoint->folder || !checkpoint->place)
         return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = make_folder(system, folder, error);
     if (status == GSA_OK) status = gsa_checkpoint_clean(system, folder, error);
-    if (status == GSA_OK && gsa_entry_kind(system, checkpoint->writing) != GSA_FILE_FOLDER &&
-        system->make_folder(system->user, checkpoint->writing) < 0)
+    if (status == GSA_OK)
+        status = pick_temporary(system, folder, checkpoint->step, &checkpoint->writing, error);
+    if (status == GSA_OK && system->make_folder(system->user, checkpoint->writing) < 0)
         status = cannot(checkpoint->writing, "made", error);
     return status;
 }
@@ -603,7 +636,8 @@ void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
     int own;
-    if (check_own(checkpoint->system, checkpoint->folder, checkpoint->step, GSA_WRITING,
+    if (check_own(checkpoint->system, checkpoint->folder, checkpoint->step,
+                  strrchr(checkpoint->writing, '/') + strlen(strrchr(checkpoint->place, '/')),
                   &checkpoint->files, &own, NULL) == GSA_OK &&
         own)
         remove_folder(checkpoint->system, checkpoint->writing, NULL); /* else the next one does */

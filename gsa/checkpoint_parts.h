@@ -6,7 +6,7 @@
 #define GSA_MANIFEST "manifest.sha256"
 #define GSA_LATEST   "latest"
 #define GSA_STEP     "step-"
-#define GSA_WRITING  ".tmp-gsa" /* step-N.tmp-gsa: being written, or being removed */
+#define GSA_WRITING  ".tmp-gsa" /* step-N.tmp-gsa[-K]: being written, or being removed */
 #define GSA_REPLACED                                                                               \
     ".old-gsa" /* step-N.old-gsa: whole; a newer step-N takes its place. Removed after that one is \
               in `latest` */
@@ -18,8 +18,8 @@
 /* Formatted text, released by the caller; NULL: no memory. */
 char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(2, 3);
 
-/* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading
- * zero. */
+/* Is `name` step-N with that suffix ("" for a finished one; GSA_WRITING: also with -K)? N as
+ * printed: digits, no leading zero. */
 int gsa_step_of(const char *name, const char *suffix, int64_t *step);
 /* The step that the folder's name says, also with ".old-gsa"; -1: it is none of a step. */
 int64_t gsa_step_of_folder(const char *folder);

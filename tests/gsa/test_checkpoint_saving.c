@@ -186,7 +186,7 @@ START_TEST(what_a_user_put_there_is_never_removed)
 }
 END_TEST
 
-/* So in what looks like the leftovers of a kill; one of the same step is no checkpoint's folder. */
+/* So in what looks like the leftovers of a kill: nothing is written there, either. */
 START_TEST(a_user_s_file_among_leftovers_is_never_removed)
 {
     static const char *const kept[] = { "step-4.old-gsa/thesis.txt", "step-5.tmp-gsa/thesis.txt",
@@ -208,22 +208,66 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     gsa_put_file(gsa_scratch_path(&scratch, "step-4/manifest.sha256"), lies, sizeof lies - 1);
     marked_must_save(scratch.folder, 6, 6, 1);
     ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-6/manifest.sha256"), 1 << 21), 0);
-    ck_assert_int_eq(marked_save(NULL, scratch.folder, 5, 5, 1, &error), GSA_ERR_IO);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-5.tmp-gsa/state"), "mine", 4);
+    marked_must_save(scratch.folder, 4, 4, 1);
+    marked_must_save(scratch.folder, 5, 5, 1);
+    for (int i = 0; i < GSA_COUNT(kept); i++)
+        ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
+    char *mine;
+    int64_t bytes;
+    ck_assert_int_eq(gsa_read_file(NULL, gsa_scratch_path(&scratch, "step-5.tmp-gsa/state"), 64,
+                                   &mine, &bytes, &error),
+                     GSA_OK);
+    ck_assert_str_eq(mine, "mine");
+    gsa_release(NULL, mine);
+    ck_assert_str_eq(MARKED_NAMES(scratch),
+                     "latest latest.tmp-abcd latest.tmp-notes step-4.old step-4.old-gsa step-5 "
+                     "step-5.tmp-gsa step-6 step-9.old-gsa"); /* 6 has no list of ours */
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* Before the first checkpoint no list tells a kill's files from a user's: what only the kill can
+ * have left goes with the end of the first save. */
+START_TEST(leftovers_of_first_saves)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    static const char *const killed[] = { "step-1.tmp-gsa", "step-1.tmp-gsa-1",
+                                          "step-1.tmp-gsa-12" };
+    static const char *const kept[] = { "step-1.tmp-gsa-", "step-1.tmp-gsa-x",
+                                        "step-1.tmp-gsa-2" };
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, killed[i]), 0700), 0);
+        gsa_put_file(gsa_scratch_path(&scratch, "%s/state", killed[i]), "cut", 3);
+        ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, kept[i]), 0700), 0);
+        gsa_put_file(gsa_scratch_path(&scratch, "%s/%s", kept[i], i < 2 ? "state" : "thesis"),
+                     "kept", 4);
+    }
+    marked_must_save(scratch.folder, 1, 1, 1);
+    ck_assert_str_eq(MARKED_NAMES(scratch), "latest step-1 step-1.tmp-gsa- step-1.tmp-gsa-2 "
+                                            "step-1.tmp-gsa-x");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A file that comes while a checkpoint is written is no part of it. */
+START_TEST(what_a_user_puts_into_one_that_is_being_written)
+{
+    gsa_scratch scratch;
+    gsa_checkpoint *checkpoint;
+    gsa_output *output;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 5, &checkpoint, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "state", &output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-5.tmp-gsa/thesis.txt"), "kept", 4);
+    ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 1, &error), GSA_ERR_IO);
     ck_assert_msg(strstr(error.text, "step-5.tmp-gsa' holds 'thesis.txt', which is no file of a "
                                      "checkpoint: move it away"),
                   "%s", error.text);
-    ck_assert_int_eq(marked_save(NULL, scratch.folder, 4, 4, 1, &error), GSA_OK);
-    for (int i = 0; i < GSA_COUNT(kept); i++)
-        ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
-    ck_assert_str_eq(MARKED_NAMES(scratch),
-                     "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old step-4.old-gsa "
-                     "step-5.tmp-gsa step-6 step-9.old-gsa"); /* 6 has no list of ours */
-    ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
-    marked_must_save(scratch.folder, 5, 5, 1);
-    ck_assert_str_eq(
-        MARKED_NAMES(scratch),
-        "latest latest.tmp-abcd latest.tmp-notes step-4.old step-4.old-gsa step-5 step-6 "
-        "step-9.old-gsa");
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-5.tmp-gsa/thesis.txt")), 1);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -354,7 +398,9 @@ int main(int argc, char **argv)
         GSA_TEST(leftovers_go_and_others_stay), GSA_TEST(what_is_linked_is_never_removed),
         GSA_TEST(what_a_user_put_there_is_never_removed),
         GSA_TEST(a_step_that_the_run_did_not_make_is_never_removed),
-        GSA_TEST(a_user_s_file_among_leftovers_is_never_removed)
+        GSA_TEST(a_user_s_file_among_leftovers_is_never_removed),
+        GSA_TEST(leftovers_of_first_saves),
+        GSA_TEST(what_a_user_puts_into_one_that_is_being_written)
     };
     static const gsa_case cases[] = { GSA_CASE("written", written, 60),
                                       GSA_CASE("leftovers", leftovers, 60) };

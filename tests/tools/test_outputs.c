@@ -200,7 +200,12 @@ static const row kept[] = {
       "average run --last 1 --out mean", 0, NULL,
       "test -s mean/latest && test ! -e mean/step-4.tmp-gsa" },
     { "mkdir -p mean/step-4.tmp-gsa; echo mine >mean/step-4.tmp-gsa/thesis",
-      "average run --last 1 --out mean", 1, "thesis", "test -s mean/step-4.tmp-gsa/thesis" },
+      "average run --last 1 --out mean", 0, NULL,
+      "test -s mean/latest && test $(cat mean/step-4.tmp-gsa/thesis) = mine" },
+    { "mkdir -p mean/step-4.tmp-gsa; echo mine >mean/step-4.tmp-gsa/vocab.txt; "
+      ": >mean/step-4.tmp-gsa/thesis",
+      "average run --last 1 --out mean", 0, NULL,
+      "test -s mean/latest && test $(cat mean/step-4.tmp-gsa/vocab.txt) = mine" },
     { "mkdir run/step-6.tmp; echo mine >run/step-6.tmp/vocab.txt",
       "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
       "test -e run/step-6 && test $(cat run/step-6.tmp/vocab.txt) = mine" },

@@ -171,7 +171,7 @@ def _check_new(folder):
     except OSError as why:
         raise L.FileError(f"'{folder}' cannot be listed: {why.strerror}") from None
     for name in names:
-        if name in _OF_A_RUN or name.startswith("step-") and not name.endswith(".tmp-gsa"):
+        if name in _OF_A_RUN or name.startswith("step-") and ".tmp-gsa" not in name:
             raise L.ArgumentError(f"folder '{folder}' holds a run already ('{name}'): choose "
                                   f"another")
 
