@@ -267,12 +267,22 @@ START_TEST(bench)
              "double", "--json", "-"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"instance_bytes\""));
+    ck_assert_int_eq(*ran.out, '{'); /* nothing but JSON */
+    gsa_cli_run(ARGS("bench", "kernel", "--topology", "ring", "--json", "-", "--arrays", "-"), NULL,
+                &ran);
+    ck_assert_int_eq(ran.code, 1);
+    ck_assert_ptr_nonnull(strstr(ran.err, "would share standard output"));
+    gsa_cli_run(ARGS("bench", "kernel", "--topology", "ring", "--json", "-", "--explain"), NULL,
+                &ran);
+    ck_assert_int_eq(ran.code, 1);
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "no room on standard output for --explain: give --json a file"));
     gsa_cli_write("words.txt", "good film\nbad\nfilms\nood\n");
     run(ARGS("bench", "lexicon", "--lexicon", "words.txt", "--text", "dev.tsv", "--runs", "1",
              "--json", "-"),
         NULL);
     ck_assert_ptr_nonnull(
-        strstr(ran.out, "4 matches")); /* good in "good one", bad twice, ood: not films */
+        strstr(ran.out, "\"matches\": 4")); /* good in "good one", bad twice, ood: not films */
     ck_assert_ptr_nonnull(strstr(ran.out, "\"mb_per_s\""));
     run(ARGS("bench", "train", "sum.ini", "--runs", "1"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "sum.ini"));

@@ -105,15 +105,43 @@ static gsa_status measure(gsa_bench *bench, gsa_error *error)
     return GSA_OK;
 }
 
+static int explains(const gsa_args *args)
+{
+    return gsa_args_flag(args, "explain") || gsa_args_flag(args, "profile");
+}
+
+static int goes_to_output(const gsa_args *args, const char *option)
+{
+    const char *path = gsa_args_text(args, option);
+    return path && strcmp(path, "-") == 0;
+}
+
+/* JSON or arrays that go to standard output are there alone: who reads them finds no table. */
+static gsa_status check_outputs(const gsa_args *args, const char *what, gsa_error *error)
+{
+    const int json = goes_to_output(args, "json"), arrays = goes_to_output(args, "arrays");
+    const char *option = json ? "--json" : "--arrays";
+    if (gsa_args_given(args, "arrays") && strcmp(what, "kernel") != 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--arrays is of gsa bench kernel, and this is gsa bench %s", what);
+    if (json && arrays)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--json - and --arrays - would share standard output: give one a file");
+    if ((json || arrays) && explains(args))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s - leaves no room on standard output for %s: give %s a file", option,
+                        gsa_args_flag(args, "explain") ? "--explain" : "--profile", option);
+    return GSA_OK;
+}
+
 static gsa_status print(const gsa_bench *bench, gsa_error *error)
 {
     gsa_output *out;
+    if (goes_to_output(bench->args, "json") || goes_to_output(bench->args, "arrays")) return GSA_OK;
     gsa_status status = gsa_output_open(bench->system, "-", &out, error);
     if (status != GSA_OK) return status;
     gsa_bench_write_table(bench, out);
-    const int explains =
-        gsa_args_flag(bench->args, "explain") || gsa_args_flag(bench->args, "profile");
-    for (int c = 0; c < bench->n_cases && explains && status == GSA_OK; c++) {
+    for (int c = 0; c < bench->n_cases && explains(bench->args) && status == GSA_OK; c++) {
         const gsa_bench_case *one = &bench->cases[c];
         if (!one->explain) continue;
         gsa_output_format(out, "\n%s %s\n", one->name, one->detail);
@@ -163,9 +191,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     const char *json = gsa_args_text(args, "json");
     gsa_bench_text text = { 0 };
     gsa_status status = json ? gsa_output_check(bench.system, json, error) : GSA_OK;
-    if (status == GSA_OK && gsa_args_given(args, "arrays") && strcmp(bench.what, "kernel") != 0)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "--arrays is of gsa bench kernel, and this is gsa bench %s", bench.what);
+    if (status == GSA_OK) status = check_outputs(args, bench.what, error);
     if (status == GSA_OK) status = add_cases(&bench, &text, error);
     if (status == GSA_OK) status = measure(&bench, error);
     if (status == GSA_OK) status = print(&bench, error);
@@ -218,7 +244,7 @@ static const gsa_option options[] = {
     { "arrays", GSA_OPTION_OUTPUT, "FILE", NULL, "no file", 0, 0,
       "kernel: edges, numbers and results of one round of its one case, as safetensors" },
     { "json", GSA_OPTION_OUTPUT, "FILE", NULL, "no file", 0, 0,
-      "the figures as JSON; - is standard output" },
+      "the figures as JSON; - is standard output, which then has no table" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_DEVICE,

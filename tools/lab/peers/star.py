@@ -34,7 +34,7 @@ def build(options):
     """The commit that gsa was built from."""
     told = subprocess.run([os.path.join(options.build, "gsa"), "bench", "graph", "--topology", "ring", "--length", "1", "--runs", "1", "--json", "-"],
                           check=True, capture_output=True, text=True).stdout
-    return json.loads(told[told.index("\n{") + 1:])["build"]
+    return json.loads(told)["build"]
 
 
 def gsa(options, epochs, out):

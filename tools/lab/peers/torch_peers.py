@@ -33,7 +33,7 @@ def bench(options, clock, *words):
                "--json", "-"]
     own = {name: value for name, value in os.environ.items() if name not in ("GLIBC_TUNABLES", "LD_PRELOAD")}
     text = subprocess.run(command, check=True, capture_output=True, text=True, env=own).stdout
-    return json.loads(text[text.index("\n{") + 1:])
+    return json.loads(text)
 
 
 def gsa(options, clock, *words):
