@@ -211,8 +211,8 @@ static gsa_status pick_temporary(const gsa_system *system, const char *folder, i
     for (int k = 0; status == GSA_OK && kind != GSA_FILE_ABSENT; k++) {
         char number[16] = "";
         if (k > 0) snprintf(number, sizeof number, "-%d", k);
-        *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING "%s", folder, step,
-                            number);
+        *path =
+            gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING "%s", folder, step, number);
         if (!*path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
         kind = gsa_entry_kind(system, *path);
         if (kind < 0) status = cannot(*path, "seen", error);
@@ -229,8 +229,7 @@ static gsa_status discard(const gsa_system *system, const char *folder, int64_t 
     char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
     char *to = NULL;
     const int renamed = strncmp(suffix, GSA_WRITING, strlen(GSA_WRITING)) != 0;
-    gsa_status status = from ? GSA_OK
-                             : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    gsa_status status = from ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     if (status == GSA_OK && renamed) status = pick_temporary(system, folder, step, &to, error);
     if (status == GSA_OK && renamed && system->rename(system->user, from, to) < 0)
         status = cannot(from, "removed", error);

@@ -235,8 +235,7 @@ START_TEST(leftovers_of_first_saves)
     gsa_scratch_open(&scratch);
     static const char *const killed[] = { "step-1.tmp-gsa", "step-1.tmp-gsa-1",
                                           "step-1.tmp-gsa-12" };
-    static const char *const kept[] = { "step-1.tmp-gsa-", "step-1.tmp-gsa-x",
-                                        "step-1.tmp-gsa-2" };
+    static const char *const kept[] = { "step-1.tmp-gsa-", "step-1.tmp-gsa-x", "step-1.tmp-gsa-2" };
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, killed[i]), 0700), 0);
         gsa_put_file(gsa_scratch_path(&scratch, "%s/state", killed[i]), "cut", 3);
@@ -395,7 +394,8 @@ int main(int argc, char **argv)
                                         GSA_TEST(abandoned_leaves_nothing),
                                         GSA_TEST(refusals) };
     static const gsa_test leftovers[] = {
-        GSA_TEST(leftovers_go_and_others_stay), GSA_TEST(what_is_linked_is_never_removed),
+        GSA_TEST(leftovers_go_and_others_stay),
+        GSA_TEST(what_is_linked_is_never_removed),
         GSA_TEST(what_a_user_put_there_is_never_removed),
         GSA_TEST(a_step_that_the_run_did_not_make_is_never_removed),
         GSA_TEST(a_user_s_file_among_leftovers_is_never_removed),

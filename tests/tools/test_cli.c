@@ -270,11 +270,11 @@ START_TEST(bench)
     ck_assert_int_eq(*ran.out, '{'); /* nothing but JSON */
     gsa_cli_run(ARGS("bench", "kernel", "--topology", "ring", "--json", "-", "--arrays", "-"), NULL,
                 &ran);
-    ck_assert_int_eq(ran.code, 1);
+    ck_assert_int_eq(ran.code, 2);
     ck_assert_ptr_nonnull(strstr(ran.err, "would share standard output"));
     gsa_cli_run(ARGS("bench", "kernel", "--topology", "ring", "--json", "-", "--explain"), NULL,
                 &ran);
-    ck_assert_int_eq(ran.code, 1);
+    ck_assert_int_eq(ran.code, 2);
     ck_assert_ptr_nonnull(
         strstr(ran.err, "no room on standard output for --explain: give --json a file"));
     gsa_cli_write("words.txt", "good film\nbad\nfilms\nood\n");
