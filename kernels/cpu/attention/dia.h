@@ -60,6 +60,7 @@ int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int
  * addresses, where all heads are at work. (Zen 3 answers prefetches for rows by pieces at half the
  * rate of prefetches along rows: kernels/cpu/TRIED.md.) */
 enum { DIA_AHEAD = 4 * DIA_ROWS /* rows */, DIA_FETCHES_ALONG = LANES == 8 };
+enum { DIA_FETCHED = 1 << 17 /* numbers of K that they read at most: more would leave L2 again */ };
 
 typedef struct cpu_dia_fetch { /* for the same columns of DIA_ROWS rows, row 0's at hand */
     int64_t ahead;             /* numbers from there to what is prefetched; 0: nothing is */
@@ -67,9 +68,10 @@ typedef struct cpu_dia_fetch { /* for the same columns of DIA_ROWS rows, row 0's
 } cpu_dia_fetch;
 
 /* `heads`: so many are at work. */
-static inline int64_t cpu_dia_ahead(const ref_attend *t, int32_t heads)
+static inline int64_t cpu_dia_ahead(const ref_attend *t, int32_t heads, int32_t stripes)
 {
-    if (t->edges->rows * t->width < PREFETCH_LEAST || (DIA_FETCHES_ALONG && heads < t->heads))
+    if (t->edges->rows * t->width < PREFETCH_LEAST || (DIA_FETCHES_ALONG && heads < t->heads) ||
+        DIA_AHEAD * stripes * t->width > DIA_FETCHED)
         return 0;
     return DIA_AHEAD * t->width;
 }
@@ -115,7 +117,7 @@ static inline void cpu_places_of(const ref_attend *t, const cpu_dia *dia, int va
                                  cpu_places *to)
 {
     const int first = cpu_by_rounds(dia);
-    to->ahead = cpu_dia_ahead(t, heads);
+    to->ahead = cpu_dia_ahead(t, heads, dia->stripes);
     for (int32_t i = 0; i < dia->stripes; i++) {
         const cpu_stripe *s = &dia->stripe[i];
         const gsa_part *part = &t->args->parts[s->kind];

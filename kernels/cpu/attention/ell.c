@@ -2,6 +2,7 @@
 #include "kernels/cpu/attention/ell.h"
 
 enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones are in L2 */ };
+enum { FETCH_MOST = 256 /* lines of K and V: more at once delay what the row at hand reads */ };
 
 /* Which bucket a row of so many edges waits in. */
 static int bucket_of(int64_t edges)
@@ -17,7 +18,6 @@ void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
                    const ref_label_sums *sums)
 {
     *x = (cpu_ell){ .t = t, .first = first, .last = last, .sums = sums };
-    x->fetch = t->edges->rows * t->width >= PREFETCH_LEAST;
 }
 
 /* Edge e of a slice's places and rows. */
@@ -46,18 +46,17 @@ static void set_row(const ref_attend *t, cpu_slice *b, int r, int64_t row)
 static void work(const cpu_ell *x, const int64_t *row, int32_t rows)
 {
     cpu_slice b;
-    int32_t places = 0;
-    b.at.t = x->t, b.rows = rows, b.even = 1;
+    b.at.t = x->t, b.at.places = 0, b.rows = rows, b.even = 1;
     for (int r = 0; r < ROWS4; r++) {
         set_row(x->t, &b, r, row[r < rows ? r : 0]);
-        places = b.edges[r] > places ? b.edges[r] : places;
+        b.at.places = b.edges[r] > b.at.places ? b.edges[r] : b.at.places;
     }
     for (int r = 0; r < ROWS4; r++) {
-        b.even &= b.edges[r] % QUADS == 0 && b.edges[r] == places;
-        for (int32_t e = ROWS4 * b.edges[r] + r; e < ROWS4 * places; e += ROWS4)
+        b.even &= b.edges[r] % QUADS == 0 && b.edges[r] == b.at.places;
+        for (int32_t e = ROWS4 * b.edges[r] + r; e < ROWS4 * b.at.places; e += ROWS4)
             b.k[e] = b.k[r], b.v[e] = b.v[r], b.r[e] = b.r[r], b.label[e] = b.label[r];
     }
-    b.at.places = places, b.at.stride = 4 * cpu_whole_quads(places);
+    b.at.stride = 4 * cpu_whole_quads(b.at.places);
     for (b.at.first = x->first; b.at.first < x->last; b.at.first += HEADS) {
         b.at.heads = x->last - b.at.first < HEADS ? x->last - b.at.first : HEADS;
         if (x->sums) cpu_ell_backward(&b, x->sums);
@@ -80,10 +79,11 @@ static void fetch(const cpu_ell *x, int64_t row)
     const ref_attend *t = x->t;
     const gsa_edges *e = t->edges;
     const gsa_attend_args *args = t->args;
-    if (!x->fetch || row >= e->rows || e->edge_offset[row + 1] - e->edge_offset[row] > ELL_PLACES)
-        return;
-    const int back = x->sums != NULL, all = !back || e->edge_offset[row + 1] - e->edge_offset[row] >
-                                                         1; /* the query and the keys too */
+    if (e->rows * t->width < PREFETCH_LEAST || row >= e->rows) return;
+    const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row],
+                  lines = ((int64_t)(x->last - x->first) * t->dim + CPU_LINE - 1) / CPU_LINE;
+    const int back = x->sums != NULL, all = !back || edges > 1; /* the query and the keys too */
+    if (2 * edges * lines > FETCH_MOST) return;
     const void *const own[] = { all ? args->q : NULL, back ? args->dout : NULL,
                                 back && all ? args->out : NULL, back && all ? args->dq : NULL };
     for (int p = 0; p < 4; p++) fetch_row(x, own[p], row);

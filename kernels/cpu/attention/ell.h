@@ -46,7 +46,6 @@ typedef struct cpu_ell {
     const ref_attend *t;
     int32_t first, last;
     const ref_label_sums *sums; /* NULL: forward */
-    int fetch;                  /* planes are so large that rows are prefetched beforehand */
     int32_t waiting[ELL_BUCKETS];
     int64_t row[ELL_BUCKETS][ROWS4];
 } cpu_ell;
