@@ -245,6 +245,34 @@ START_TEST(nothing_and_nonsense)
 }
 END_TEST
 
+/* A look at every line before each would take minutes. */
+START_TEST(many_lines_take_no_long_time)
+{
+    enum { LINES = 30000, LINE = 128 };
+    gsa_scratch s;
+    gsa_results *r;
+    gsa_error error = { 0 };
+    char *text = malloc((size_t)LINES * LINE), *at = text, *summary;
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < LINES; i++)
+        at += sprintf(
+            at, "{\"run\":\"r\",\"task\":\"t\",\"setting\":\"s\",\"dev_mse\":%d,\"seed\":%d}\n",
+            i % 2, i / 2);
+    gsa_scratch_open(&s);
+    gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), text, at - text);
+    ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+    ck_assert_msg(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error) == GSA_OK, "%s",
+                  error.text);
+    ck_assert_int_eq(gsa_results_summary(r, &summary, NULL), GSA_OK);
+    ck_assert_msg(strstr(summary, "\"n\": 15000") || strstr(summary, "\"n\":15000"), "%s", summary);
+    ck_assert_ptr_nonnull(strstr(summary, "\"min\":"));
+    gsa_release(NULL, summary);
+    gsa_results_release(r);
+    gsa_scratch_close(&s);
+    free(text);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test table_tests[] = { GSA_TEST(statistics),
@@ -253,7 +281,8 @@ int main(int argc, char **argv)
                                             GSA_TEST(settings_that_no_word_tells_apart),
                                             GSA_TEST(names_that_columns_have),
                                             GSA_TEST(folders_are_cut) };
-    static const gsa_test line_tests[] = { GSA_TEST(nothing_and_nonsense) };
+    static const gsa_test line_tests[] = { GSA_TEST(nothing_and_nonsense),
+                                           GSA_TEST(many_lines_take_no_long_time) };
     static const gsa_case cases[] = { GSA_CASE("tables", table_tests, 20),
                                       GSA_CASE("lines", line_tests, 20) };
     return gsa_run_suite("results", cases, GSA_COUNT(cases), argc, argv);

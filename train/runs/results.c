@@ -12,7 +12,8 @@
 
 struct gsa_results {
     const gsa_system *system;
-    json_t *runs; /* array */
+    json_t *runs;  /* array */
+    json_t *place; /* key of a run -> its number in `runs`; a run of no known setting has none */
 };
 
 gsa_stat gsa_stat_of(const double *x, int n)
@@ -35,9 +36,9 @@ gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, g
 {
     if (!system) system = gsa_system_default();
     *results = gsa_alloc_zero(system, 1, sizeof **results);
-    if (*results) **results = (gsa_results){ system, json_array() };
-    if (*results && (*results)->runs) return GSA_OK;
-    gsa_release(system, *results);
+    if (*results) **results = (gsa_results){ system, json_array(), json_object() };
+    if (*results && (*results)->runs && (*results)->place) return GSA_OK;
+    gsa_results_release(*results);
     *results = NULL;
     return gsa_out_of_memory(error, "results", sizeof **results);
 }
@@ -46,6 +47,7 @@ void gsa_results_release(gsa_results *results)
 {
     if (!results) return;
     json_decref(results->runs);
+    json_decref(results->place);
     gsa_release(results->system, results);
 }
 
@@ -55,21 +57,32 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static int same_run(const json_t *a, const json_t *b)
+/* What two lines of one run share, for the caller to free; NULL: its setting is not known, or there
+ * is no memory. */
+static char *key_of(const json_t *run)
 {
-    const char *setting = text_of(a, "setting");
-    return *setting && strcmp(setting, text_of(b, "setting")) == 0 &&
-           strcmp(text_of(a, "run"), text_of(b, "run")) == 0 &&
-           json_integer_value(json_object_get(a, "seed")) ==
-               json_integer_value(json_object_get(b, "seed"));
+    const json_t *seed = json_object_get(run, "seed");
+    json_t *key = *text_of(run, "setting")
+                      ? json_pack("[s, s, I]", text_of(run, "setting"), text_of(run, "run"),
+                                  json_integer_value(seed))
+                      : NULL;
+    char *text = key ? json_dumps(key, JSON_COMPACT) : NULL;
+    json_decref(key);
+    return text;
 }
 
+/* Takes the run over. */
 static gsa_status put(gsa_results *r, json_t *run, gsa_error *error)
 {
-    size_t at = 0;
-    while (at < json_array_size(r->runs) && !same_run(json_array_get(r->runs, at), run)) at++;
-    const int failed = at < json_array_size(r->runs) ? json_array_set_new(r->runs, at, run)
-                                                     : json_array_append_new(r->runs, run);
+    char *key = key_of(run);
+    const json_t *place = key ? json_object_get(r->place, key) : NULL;
+    const json_int_t end = (json_int_t)json_array_size(r->runs);
+    int failed = !key && *text_of(run, "setting");
+    if (failed) json_decref(run);
+    else if (place) failed = json_array_set_new(r->runs, (size_t)json_integer_value(place), run);
+    else failed = json_array_append_new(r->runs, run);
+    if (!failed && key && !place) failed = json_object_set_new(r->place, key, json_integer(end));
+    free(key);
     return failed ? gsa_out_of_memory(error, "results", 4096) : GSA_OK;
 }
 
@@ -138,14 +151,11 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
 /* The same run with the same figures. */
 static int holds_line(const gsa_results *r, const json_t *run)
 {
-    size_t i;
-    json_t *there;
-    json_array_foreach (r->runs, i, there) {
-        if (same_run(there, run) &&
-            json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run))
-            return 1;
-    }
-    return 0;
+    char *key = key_of(run);
+    const json_t *place = key ? json_object_get(r->place, key) : NULL;
+    const json_t *there = place ? json_array_get(r->runs, (size_t)json_integer_value(place)) : NULL;
+    free(key);
+    return there && json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run);
 }
 
 static gsa_status cannot(const char *path, gsa_error *error)
@@ -211,6 +221,7 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, int 
     system = r->system;
     status = gsa_results_put(r, line, error);
     json_array_clear(r->runs);
+    json_object_clear(r->place);
     const int mode = own ? GSA_OPEN_OWN : GSA_OPEN_APPEND,
               file = status == GSA_OK ? system->open(system->user, path, mode) : -1;
     int kind = GSA_FILE_ABSENT;
@@ -445,13 +456,14 @@ static void add_average(json_t *rows, const json_t *runs, const json_t *metrics,
     json_object_set_new(row, "combinations",
                         json_integer((json_int_t)json_object_size(combinations)));
     int seeds = 0;
-    json_object_foreach ((json_t *)(uintptr_t)metrics, name, ignored) {
+    const int several = json_object_size(combinations) > 1;
+    json_object_foreach (several ? (json_t *)(uintptr_t)metrics : NULL, name, ignored) {
         const int n = averages_of(combinations, name, x);
         if (n > 0) json_object_set_new(row, name, stat_json(x, n));
         seeds = n > seeds ? n : seeds;
     }
     json_object_set_new(row, "n", json_integer(seeds));
-    if (json_object_size(combinations) > 1) json_array_append(rows, row);
+    if (several) json_array_append(rows, row);
     json_decref(row);
     json_decref(names);
     json_decref(combinations);
