@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "gsa/scratch.h"
 #include "support/suite.h"
 #include "train/runs/compare.h"
@@ -276,11 +277,12 @@ END_TEST
     "{\"outcomes\": 1, \"split\": \"" split "\", \"task\": \"text_classification\", \"metric\": "  \
     "\"accuracy\", \"seed\": 3, \"units\": " units ", \"gold\": \"" GOLD                           \
     "\", \"signature\": \"s\"}\n"
-#define TAGS                                                                                       \
+#define HEADER_OF_TAGS(units)                                                                      \
     "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"tagging\", \"metric\": \"f1\", \"seed\": "  \
-    "3, \"units\": 1, \"gold\": \"" GOLD "\", \"signature\": \"s\"}\n"
-#define YES "[0.5,1,1,1,0,0,0]\n"
-#define NO  "[1.5,0,1,1,0,0,0]\n"
+    "3, \"units\": " units ", \"gold\": \"" GOLD "\", \"signature\": \"s\"}\n"
+#define TAGS HEADER_OF_TAGS("1")
+#define YES  "[0.5,1,1,1,0,0,0]\n"
+#define NO   "[1.5,0,1,1,0,0,0]\n"
 
 static char *whole(const char *path)
 {
@@ -356,6 +358,10 @@ static const struct {
     { TAGS "[0.5,1,1,9,1,1,1,1,1,-2]\n", ":2: a count is not in 0 .. 2^31-1" },
     { HEADER("dev", "0"), ":1: no header of outcomes" },
     { HEADER("dev", "99999999"), ":1: no header of outcomes" },
+    { HEADER("dev", "20") YES,
+      ":1: no header of outcomes: it claims 20 units, expected at most 13 in a file of" },
+    { HEADER_OF_TAGS("12"),
+      ":1: no header of outcomes: it claims 12 units, expected at most 8 in a file of" },
     { HEADER("dev", "1") YES HEADER("dev", "1") YES, ":3: the split is here a second time" },
     { "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"juggling\", \"units\": 1}\n",
       ":1: the task is none" },
@@ -435,6 +441,30 @@ START_TEST(folders_of_runs)
 }
 END_TEST
 
+/* A few links to the folder itself would be 30^8 folders; the one that the user names may be one.
+ */
+START_TEST(links_to_folders_are_not_searched)
+{
+    gsa_scratch s;
+    gsa_compared c;
+    gsa_error error = { 0 };
+    char path[300];
+    int there;
+    gsa_scratch_open(&s);
+    put(&s, "a/seed-1/outcomes.jsonl", HEADER("dev", "1") YES);
+    put(&s, "b/seed-1/outcomes.jsonl", HEADER("dev", "1") NO);
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_eq(symlink(".", gsa_scratch_path(&s, "b/link-%d", i)), 0);
+    snprintf(path, sizeof path, "%s/b", s.folder);
+    ck_assert_int_eq(symlink(path, gsa_scratch_path(&s, "named")), 0);
+    ck_assert_msg(folders(&s, "a", "named", "dev", &there, &c, &error) == GSA_OK, "%s", error.text);
+    ck_assert(there && c.pairs == 1 && c.difference == 1);
+    for (int i = 0; i < 30; i++) unlink(gsa_scratch_path(&s, "b/link-%d", i));
+    unlink(gsa_scratch_path(&s, "named"));
+    gsa_scratch_close(&s);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test bootstrap[] = { GSA_LOOP(all_resamples, GSA_COUNT(exact)),
@@ -443,7 +473,8 @@ int main(int argc, char **argv)
                                           GSA_LOOP(what_cannot_be_compared, 4) };
     static const gsa_test files[] = { GSA_TEST(a_file_and_back),
                                       GSA_LOOP(bad_outcomes, GSA_COUNT(bad_files)),
-                                      GSA_TEST(folders_of_runs) };
+                                      GSA_TEST(folders_of_runs),
+                                      GSA_TEST(links_to_folders_are_not_searched) };
     static const gsa_case cases[] = { GSA_CASE("bootstrap", bootstrap, 60),
                                       GSA_CASE("files", files, 20) };
     return gsa_run_suite("compare", cases, GSA_COUNT(cases), argc, argv);

@@ -46,8 +46,8 @@ gsa_status gsa_compare_pairs(const gsa_system *system, const gsa_compare_options
                              gsa_error *error);
 
 /* The runs in two folders, each a run or a tree of runs (folders with outcomes.jsonl), paired by
- * their paths below; two runs are a pair whatever they are called. split: "dev" or "test". *there
- * 0: no run has outcomes of the split, and nothing is compared. */
+ * their paths below, of which none is a link; two runs are a pair whatever they are called. split:
+ * "dev" or "test". *there 0: no run has outcomes of the split, and nothing is compared. */
 gsa_status gsa_compare_folders(const gsa_system *system, const gsa_compare_options *options,
                                const char *a, const char *b, const char *split, int *there,
                                gsa_compared *compared, gsa_error *error);

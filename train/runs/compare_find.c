@@ -36,7 +36,8 @@ static int names_add(void *context, const char *name)
     return 0;
 }
 
-/* *is: of that kind, a file itself and no link to one. */
+/* *is: of that kind itself, and no link to one. Links to folders would make a few of them a search
+ * without end, or of the whole machine. */
 static gsa_status see_kind(const gsa_system *system, const char *folder, const char *below,
                            const char *name, int expected, int *is, gsa_error *error)
 {
@@ -46,9 +47,7 @@ static gsa_status see_kind(const gsa_system *system, const char *folder, const c
         snprintf(path, sizeof path, "%s%s%s/%s", folder, *below ? "/" : "", below, name);
     *is = 0;
     if (bytes >= PATH) return GSA_OK;
-    const gsa_status status = expected == GSA_FILE_REGULAR
-                                  ? gsa_see_entry(system, path, &kind, error)
-                                  : gsa_see(system, path, &kind, error);
+    const gsa_status status = gsa_see_entry(system, path, &kind, error);
     *is = kind == expected;
     return status;
 }

@@ -166,10 +166,18 @@ static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t byt
     const int64_t units = json_integer_value(json_object_get(header, "units"));
     const gsa_status status = take_task(o, header, lines, error);
     if (status != GSA_OK) return status;
+    /* a row has brackets, a digit a number, the commas between them and the end of its line */
+    const int64_t row = 2 * (o->task->f1 ? STRICT_FIELDS : FIELDS) + 2;
     if (o->unit) return bad(lines, error, "the split is here a second time");
-    if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
+    if (!gold || !signature || strlen(gold) != 64 || units < 1)
         return bad(lines, error,
                    "no header of outcomes: gold (64 digits), signature and units are wanted");
+    if (units > bytes / row)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: no header of outcomes: it claims %lld units, expected at most "
+                        "%lld in a file of %lld bytes",
+                        lines->path, (long long)lines->number, (long long)units,
+                        (long long)(bytes / row), (long long)bytes);
     o->seed = json_integer_value(json_object_get(header, "seed"));
     snprintf(o->gold, sizeof o->gold, "%s", gold);
     snprintf(o->signature, sizeof o->signature, "%s", signature);
