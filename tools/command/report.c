@@ -17,7 +17,10 @@
 #include "tools/command/verbs.h"
 #include "train/data/json.h"
 
-enum { RUNS = 16, LIMIT = 1 << 28 };
+/* The most that is read of a file: gsa eval writes some 150 bytes a label and split. A value takes
+ * up to 30 times its bytes in memory, but a list or an object 200 bytes for 2, so that these are
+ * counted before they are made. */
+enum { RUNS = 16, LIMIT = 1 << 24, LOG_LIMIT = 1 << 26, LISTS = 1 << 20 };
 
 static gsa_status bad(const gsa_reported *of, int run, const char *name, const char *what,
                       gsa_error *error)
@@ -27,9 +30,21 @@ static gsa_status bad(const gsa_reported *of, int run, const char *name, const c
 
 /* ---- what a folder holds ------------------------------------------------------------------- */
 
-/* A file of the run; *bytes -1: it is not there. */
-static gsa_status read_text(const gsa_reported *of, int run, const char *name, char **text,
-                            int64_t *bytes, gsa_error *error)
+/* Those in texts are counted, too: they are few. */
+static gsa_status count_lists(const char *path, const char *text, int64_t bytes, gsa_error *error)
+{
+    int64_t lists = 0;
+    for (int64_t i = 0; i < bytes; i++) lists += text[i] == '[' || text[i] == '{';
+    return lists <= LISTS
+               ? GSA_OK
+               : gsa_fail(error, GSA_ERR_LIMIT,
+                          "'%s' has %lld lists and objects, and the most that are read is %d", path,
+                          (long long)lists, LISTS);
+}
+
+/* A file of JSON of the run; *bytes -1: it is not there. */
+static gsa_status read_text(const gsa_reported *of, int run, const char *name, int64_t limit,
+                            char **text, int64_t *bytes, gsa_error *error)
 {
     const gsa_system *system = of->system;
     char *path = gsa_path_join(system, of->run[run], name, error);
@@ -39,7 +54,8 @@ static gsa_status read_text(const gsa_reported *of, int run, const char *name, c
     if (path) status = gsa_check_regular(system, path, error);
     if (status == GSA_OK) status = gsa_see(system, path, &kind, error);
     if (status == GSA_OK && kind != GSA_FILE_ABSENT)
-        status = gsa_read_file(system, path, LIMIT, text, bytes, error);
+        status = gsa_read_file(system, path, limit, text, bytes, error);
+    if (status == GSA_OK) status = count_lists(path, *text, *bytes, error);
     gsa_release(system, path);
     return status;
 }
@@ -51,10 +67,9 @@ static gsa_status read_json(const gsa_reported *of, int run, const char *name, j
     json_error_t wrong;
     char *text;
     int64_t bytes;
-    gsa_status status = read_text(of, run, name, &text, &bytes, error);
-    if (status != GSA_OK) return status;
-    *value = bytes < 0 ? json_null() : gsa_json_parse(text, bytes, 0, &wrong);
-    if (!*value) status = bad(of, run, name, wrong.text, error);
+    gsa_status status = read_text(of, run, name, LIMIT, &text, &bytes, error);
+    if (status == GSA_OK) *value = bytes < 0 ? json_null() : gsa_json_parse(text, bytes, 0, &wrong);
+    if (status == GSA_OK && !*value) status = bad(of, run, name, wrong.text, error);
     gsa_release(of->system, text);
     return status;
 }
@@ -65,7 +80,7 @@ static gsa_status read_lines(const gsa_reported *of, int run, json_t *lines, gsa
     json_error_t wrong;
     char *text;
     int64_t bytes;
-    gsa_status status = read_text(of, run, "log.jsonl", &text, &bytes, error);
+    gsa_status status = read_text(of, run, "log.jsonl", LOG_LIMIT, &text, &bytes, error);
     for (char *at = text, *end; status == GSA_OK && bytes > 0; at = end + 1) {
         end = memchr(at, '\n', (size_t)(text + bytes - at));
         if (!end) break;

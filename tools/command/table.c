@@ -68,7 +68,8 @@ static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_
     if (status != GSA_OK) return status;
     if (lines != GSA_FILE_ABSENT) {
         snprintf(file, sizeof file, "%s/results.jsonl", folder);
-        return gsa_results_read(results, file, error);
+        status = gsa_check_regular(system, file, error);
+        return status == GSA_OK ? gsa_results_read(results, file, error) : status;
     }
     if (one != GSA_FILE_ABSENT) return gsa_results_read_run(results, system, folder, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
