@@ -98,6 +98,23 @@ def path_keys(plugin):
     return keys
 
 
+def stack(spec):
+    """[(parts, layers, shared)] of a stack's text, as the library reads it, which has the limits.
+    A part is (topology, [(key, value)])."""
+    found = L._StackSpec()
+    L.call(lib.gsa_spec_parse, None, L.text("spec", spec), ctypes.byref(found))
+    try:
+        return [([_part_of(p) for p in segment.parts[:segment.n_parts]], segment.layers,
+                 segment.share == 1) for segment in found.segments[:found.n_segments]]
+    finally:
+        lib.gsa_spec_release(ctypes.byref(found))
+
+
+def _part_of(part):
+    return part.id.decode(), [(s.key.decode(), s.value.decode())
+                              for s in part.settings[:part.n_settings]]
+
+
 class Topology:
     """A pattern with its parameters: gsa.topology makes one."""
 

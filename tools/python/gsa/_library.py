@@ -85,6 +85,41 @@ class _Param(ctypes.Structure):
                 ("fallback", ctypes.c_char_p), ("doc", ctypes.c_char_p)]
 
 
+class _Setting(ctypes.Structure):
+    _fields_ = [("key", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+
+
+class _PartSpec(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_char_p), ("settings", ctypes.POINTER(_Setting)),
+                ("n_settings", ctypes.c_int)]
+
+
+class _SegmentSpec(ctypes.Structure):
+    _fields_ = [("parts", ctypes.POINTER(_PartSpec)), ("n_parts", ctypes.c_int),
+                ("layers", ctypes.c_int), ("share", ctypes.c_int)]
+
+
+class _StackSpec(ctypes.Structure):
+    _fields_ = [("system", ctypes.c_void_p), ("segments", ctypes.POINTER(_SegmentSpec)),
+                ("n_segments", ctypes.c_int)]
+
+
+class _Parts(ctypes.Structure):
+    _fields_ = [("choices", ctypes.c_char_p), ("readers", ctypes.c_uint32)]
+
+
+class _With(ctypes.Structure):
+    _fields_ = [("other", ctypes.c_char_p), ("values", ctypes.c_char_p),
+                ("choice", ctypes.c_char_p), ("tasks", ctypes.c_uint32)]
+
+
+class _Key(ctypes.Structure):
+    _fields_ = [("section", ctypes.c_char_p), ("name", ctypes.c_char_p), ("type", ctypes.c_int32),
+                ("readers", ctypes.c_uint32), ("low", ctypes.c_double), ("high", ctypes.c_double),
+                ("choices", ctypes.c_char_p), ("fallback", ctypes.c_char_p),
+                ("doc", ctypes.c_char_p), ("parts", _Parts * 4), ("with", _With * 2)]
+
+
 class _Topology(ctypes.Structure):
     _fields_ = ([(name, ctypes.c_uint32) for name in
                  ("abi", "struct_size", "param_stride", "n_params")] +
@@ -155,6 +190,9 @@ _FUNCTIONS = {
     "gsa_registry_count": (_I, [_P]),
     "gsa_registry_at": (_R(_Topology), [_P, _I]),
     "gsa_topology_param": (_R(_Param), [_R(_Topology), ctypes.c_uint32]),
+    "gsa_spec_parse": (_I, [_P, _S, _R(_StackSpec), _E]),
+    "gsa_spec_release": (None, [_R(_StackSpec)]),
+    "gsa_recipe_keys": (_R(_Key), [_R(_I)]),
     "gsa_cache_create": (_I, [_P, _I64, _R(_P), _E]),
     "gsa_cache_release": (None, [_P]),
     "gsa_cache_forget": (None, [_P, _P]),

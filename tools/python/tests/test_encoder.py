@@ -40,6 +40,21 @@ SETTINGS = ["model.norm=pre", "model.bias=q,v,o", "model.scale=full", "model.hea
             "model.readout=max"]
 
 
+def changed(step, **settings):
+    """Other values of [model] in a checkpoint's config, which its manifest vouches for; what it
+    was."""
+    path, manifest = pathlib.Path(step, "config.ini"), pathlib.Path(step, "manifest.sha256")
+    text, before = path.read_text(), digest(path)
+    lines = text.split("\n")
+    for key, value in settings.items():
+        at = next(i for i in range(lines.index("[model]"), len(lines))
+                  if lines[i].startswith(f"{key} ="))
+        lines[at] = f"{key} = {value}"
+    path.write_bytes("\n".join(lines).encode())
+    manifest.write_text(manifest.read_text().replace(before, digest(path)))
+    return text
+
+
 def answers(folder, out, texts):
     """The command's logits of each text less the first, of `gsa predict`."""
     path = os.path.join(folder, "texts")
@@ -228,10 +243,20 @@ class Twin(Case):
             os.chown(step, 0, 0)
             os.chown(out, 0, 0)
             load(out)
-        for spec in ("char_word:lexicon*1", "star,char_word:local=1:lexicon",
-                     "char_word:lexicon ="):
-            with self.assertRaisesRegex(gsa.Error, "names the file '1' .lexicon."):
-                gsa.torch._encoder._check_paths(step, spec, None)
+        kept = changed(step, encoder="star*2")
+        os.chown(step, 12345, 12345)
+        secret = os.path.join(self.folder, "theirs.txt")
+        for spec, path in (("char_word:lexicon*1", "1"), ("star,char_word:local=1:lexicon", "1"),
+                           (f"star+char_word:lexicon={secret}*2", secret)):
+            changed(step, encoder=spec)
+            with self.assertRaisesRegex(gsa.Error, f"names the file '{path}' .lexicon."):
+                gsa.torch.Encoder.load(out)
+        for key in ("lexi con", "lexicon ", " lexicon", "lexi\tcon", "Lexicon", "lexicon\u00a0",
+                    "lexi\n con", "lexi\rcon", "le\u017ficon"):
+            changed(step, encoder=f"char_word:{key}={secret}")
+            with self.assertRaisesRegex(gsa.Error, "column|no recipe|no parameter"):
+                gsa.torch.Encoder.load(out)
+        pathlib.Path(step, "config.ini").write_text(kept)
         plain = train(self.folder, "plain", "star")
         os.chown(plain, 12345, 12345)
         gsa.torch.Encoder.load(plain)
@@ -261,19 +286,85 @@ class Twin(Case):
         out = train(self.folder, "claims", "star", "model.position=learned",
                     "model.position_max=16")
         step = gsa.torch._checkpoint.find(out)
-        path, manifest = os.path.join(step, "config.ini"), os.path.join(step, "manifest.sha256")
-        text, sums = pathlib.Path(path).read_text(), pathlib.Path(manifest).read_text()
-        for key, load, name in (("head_dim", gsa.torch.Encoder.load, "encoder.*q.weight"),
-                                ("position_max", gsa.torch.Input.load, "input.position.weight")):
-            lines = [f"{key} = 2147483647" if line.startswith(f"{key} =") else line
-                     for line in text.split("\n")]
-            before = digest(path)
-            pathlib.Path(path).write_text("\n".join(lines))
-            pathlib.Path(manifest).write_text(sums.replace(before, digest(path)))
+        kept = {"head_dim": 0, "position_max": 16}
+        for key, most, load, name in (
+                ("head_dim", 65536, gsa.torch.Encoder.load, "encoder.*q.weight"),
+                ("position_max", 10**7, gsa.torch.Input.load, "input.position.weight")):
+            changed(step, **{key: most})
             with self.assertRaisesRegex(gsa.Error, rf"the checkpoint's {name} is \[[0-9, ]+\], "
                                         r"by its config.ini it is \[[0-9, ]+\]$"):
                 load(out)
-            pathlib.Path(path).write_text(text)
+            changed(step, **{key: 2147483647})
+            with self.assertRaisesRegex(gsa.Error, rf"^{key} is 2147483647; a number from "):
+                load(out)
+            changed(step, **{key: kept[key]})
+
+    def test_a_text_of_a_config_claims_no_memory(self):
+        out = train(self.folder, "long", "star")
+        step = gsa.torch._checkpoint.find(out)
+        tensors = len(gsa.torch.load_checkpoint(out)[1])
+        made = []
+        part, gsa.torch._encoder._Part = gsa.torch._encoder._Part, lambda *a: made.append(a)
+        try:
+            changed(step, encoder=",".join(["full"] * 20000))
+            self.refused("stack: the text has 99999 bytes, expected at most 65536",
+                         gsa.torch.Encoder.load, out)
+            for text, parts in ((",".join(["full"] * 13000), 13000),
+                                ("+".join(["full"] * 13000) + "*2", 26000)):
+                changed(step, encoder=text)
+                self.refused(f"the checkpoint has {tensors} tensors, by its config.ini it has "
+                             f"{parts} layers", gsa.torch.Encoder.load, out)
+        finally:
+            gsa.torch._encoder._Part = part
+        self.assertEqual(made, [])
+
+    def test_settings_of_a_config_have_the_ranges_of_recipes(self):
+        out = train(self.folder, "ranges", "star", "model.position=sinusoid")
+        step = gsa.torch._checkpoint.find(out)
+        encoder, input_ = gsa.torch.Encoder.load, gsa.torch.Input.load
+        for key, bad, shown, wanted, loads in (
+                ("norm_eps", "nan", "nan", "a number from 1e-12 to 1", (encoder, input_)),
+                ("norm_eps", "-1", "-1.0", "a number from 1e-12 to 1", (encoder, input_)),
+                ("input_scale", "nan", "nan", "a number from 0 to 1e+06", (input_,)),
+                ("input_scale", "1e999", "inf", "a number from 0 to 1e+06", (input_,)),
+                ("position_base", "0", "0.0", "a number from 1 to 1e+09", (input_,)),
+                ("dropout_input", "1", "1.0", "a number from 0 to 0.99", (input_,)),
+                ("dropout_hidden", "nan", "nan", "a number from 0 to 0.99", (encoder,)),
+                ("position", "sin", "'sin'", "one of none,learned,sinusoid", (input_,)),
+                ("input", "norm_x", "'norm_x'",
+                 "one of plain,norm,dropout,norm_dropout,dropout_norm", (input_,)),
+                ("hidden", "x" * 200, repr("x" * 99), "a number from 1 to 65536",
+                 (encoder, input_)),
+                ("hidden", "9" * 5000, repr("9" * 99), "a number from 1 to 65536",
+                 (encoder, input_))):
+            before = gsa.torch.load_checkpoint(out)[0]["model"][key]
+            changed(step, **{key: bad})
+            for load in loads:
+                self.refused(f"{key} is {shown}; {wanted} was expected", load, out)
+            changed(step, **{key: before})
+        gsa.torch.Encoder.load(out), gsa.torch.Input.load(out)
+
+    def test_a_config_is_read_as_the_library_reads_it(self):
+        out = train(self.folder, "lines", "star")
+        step = gsa.torch._checkpoint.find(out)
+        fine = changed(step, heads="4\nhead_dim = 0").replace("\nhead_dim", "\n \thead_dim")
+        self.refused(f"'{step}/config.ini' is no recipe", gsa.torch.Encoder.load, out)  # twice
+        path, manifest = (pathlib.Path(step, n) for n in ("config.ini", "manifest.sha256"))
+        for text, sentence in (
+                ("[model]\nhidden = 16\n", f"{path}: [model] has no encoder"),
+                ("[task]\nn = 1\n", f"{path}: [model] has no encoder"),
+                ("[DEFAULT]\nencoder = star\n[model]\n", f"{path}: [model] has no encoder"),
+                ("[model]\nencoder = star\n[encoder.1]\ncyclic = 0\n",
+                 f"{path}: sections [encoder.N] are not read here; all settings were expected in "
+                 f"encoder = star")):
+            before = digest(path)
+            path.write_text(text)
+            manifest.write_text(manifest.read_text().replace(before, digest(path)))
+            self.refused(sentence, gsa.torch.Encoder.load, out)
+        before = digest(path)
+        path.write_text(fine)
+        manifest.write_text(manifest.read_text().replace(before, digest(path)))
+        self.assertEqual(gsa.torch.load_checkpoint(out)[0]["model"]["head_dim"], "0")
 
 
 @needs_torch
@@ -380,10 +471,11 @@ class Modules(Case):
                      e, torch.zeros(6, 8), [2, 4])
         self.refused("activation 'swish'; one of relu, leaky_relu, gelu, tanh, sigmoid was "
                      "expected", self.encoder, activation="swish")
-        self.refused("stack 'star,,full': a segment is empty", self.encoder, "star,,full")
+        self.refused("stack 'star,,full', column 6: expected a topology's name ([a-z][a-z0-9_]*), "
+                     "found ','", self.encoder, "star,,full")
         for bad in (0, 1001, 99999999999):
-            self.refused(f"stack 'star*{bad}': layers is {bad}; a whole number from 1 to 1000 was "
-                         f"expected", self.encoder, f"star*{bad}")
+            self.refused(f"stack 'star*{bad}', column 6: expected a number of layers from 1 to "
+                         f"1000, found '{bad}'", self.encoder, f"star*{bad}")
         self.refused("spec is a NoneType; a str was expected", self.encoder, None)
         for bad, kind in ((gsa.topology("star").graph([6]), "object"), ([6.5], "float64")):
             self.refused(f"lengths: whole numbers in one dimension were expected, not {kind} of "

@@ -3,6 +3,8 @@
 import configparser
 import ctypes
 import errno
+import functools
+import numbers
 import os
 import stat
 import warnings
@@ -15,6 +17,9 @@ from .. import _library as L
 lib = L.lib
 _DTYPES = [np.dtype(kind) for kind in ("<f4", "<f8", "<i4", "<i8", "u1")]  # as enum gsa_dtype
 _MODEL, _STATE, _MANIFEST = "model.safetensors", "state.safetensors", "manifest.sha256"
+_INT, _REAL = 0, 1  # as enum gsa_type
+_SETTINGS = ("hidden", "heads", "head_dim", "ffn", "norm_eps", "dropout_attention",
+             "dropout_hidden", "dropout_ffn", "activation", "norm", "bias", "scale", "readout")
 _LONGEST_TEXT = 1 << 24  # of a recipe, as the command reads it
 _OF_A_RUN = {"config.ini", "curve.svg", "latest", "lock", "log.jsonl", "outcomes.jsonl",
              "result.json", _MANIFEST, _MODEL, _STATE}
@@ -88,12 +93,13 @@ def read_tensors(path):
 
 def read_step(step):
     """(config, tensors) of what `find` found."""
-    config = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",),
+    config = configparser.ConfigParser(interpolation=None, delimiters=("=",), default_section="",
                                        comment_prefixes=("#",))
     config.optionxform = str
     path = os.path.join(step, "config.ini")
     try:
-        config.read_string(_text(path))
+        lines = (line.strip(" \t\r") for line in _text(path).split("\n"))
+        config.read_string("\n".join(lines))  # a line goes on nowhere, as in the library
     except configparser.Error:  # its sentence would show the file's content
         raise L.ArgumentError(f"'{path}' is no recipe") from None
     tensors, _ = read_tensors(os.path.join(step, _MODEL))
@@ -105,15 +111,41 @@ def load_checkpoint(folder):
     return read_step(find(folder))
 
 
+@functools.cache
+def _keys():
+    """Facts of the recipe's keys of [model], by name."""
+    count = ctypes.c_int()
+    keys = lib.gsa_recipe_keys(ctypes.byref(count))
+    return {key.name.decode(): key for key in keys[:count.value] if key.section == b"model"}
+
+
+def check_setting(name, value):
+    """A value of [model] is what a recipe may have."""
+    key = _keys()[name]
+    if key.type in (_INT, _REAL):
+        if not isinstance(value, numbers.Real) or not key.low <= value <= key.high:
+            raise L.ArgumentError(f"{name} is {value!r}; a number from {key.low:g} to "
+                                  f"{key.high:g} was expected")
+    elif key.choices and value not in key.choices.decode().split(","):
+        raise L.ArgumentError(f"{name} is {value!r}; one of {key.choices.decode()} was expected")
+
+
+def setting(config, name):
+    """The value of a key of [model]; where an older version wrote none, the default."""
+    key = _keys()[name]
+    text = value = config.get("model", {}).get(name, key.fallback.decode())
+    try:
+        value = {_INT: int, _REAL: float}.get(key.type, str)(text)
+    except ValueError:
+        value = text[:99]
+    check_setting(name, value)
+    return value
+
+
 def settings_of(config):
     """Encoder's settings, of a config's [model]."""
-    m = config["model"]
-    whole = {key: int(m[key]) for key in ("hidden", "heads", "head_dim", "ffn")}
-    real = {key: float(m[key]) for key in
-            ("norm_eps", "dropout_attention", "dropout_hidden", "dropout_ffn")}
-    bias = "" if m["bias"] == "none" else m["bias"]
-    return {**whole, **real, "activation": m["activation"], "norm": m["norm"], "bias": bias,
-            "scale": m["scale"], "readout": m["readout"]}
+    found = {name: setting(config, name) for name in _SETTINGS}
+    return {**found, "bias": "" if found["bias"] == "none" else found["bias"]}
 
 
 def shape_of(p):

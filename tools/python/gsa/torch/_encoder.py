@@ -4,7 +4,7 @@ It shares no code with the library's executor, and a test holds the two together
 import math
 import numbers
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +12,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .._graph import Topology, int_list, path_keys
+from .._graph import Topology, int_list, path_keys, stack
 from .._library import INT_MAX, ArgumentError, is_others, whole
-from ._checkpoint import find, read_step, save_step, settings_of, shape_of
+from ._checkpoint import (check_setting, find, read_step, save_step, setting, settings_of,
+                          shape_of)
 from ._ops import aggregate, attend
 
 _ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "gelu": F.gelu,
@@ -30,10 +31,8 @@ class Readout(NamedTuple):
 class _Part:
     """One pattern of a segment."""
 
-    def __init__(self, spec, plugin, segment):
-        settings = spec.split(":")
-        self.share = any(s in ("share", "share=1") for s in settings[1:])
-        spec = ":".join(s for s in settings if not re.fullmatch(r"share(=.*)?", s))
+    def __init__(self, name, settings, plugin, segment):
+        spec = ":".join([name, *(f"{key}={value}" for key, value in settings)])
         self.topology, self.segment = Topology(spec, plugin), segment
         self.schema, self.prefix = self.topology.schema, ""
         self.graphs = OrderedDict()
@@ -65,31 +64,27 @@ class _Step(NamedTuple):
 
 def _segments(spec, plugin):
     segments = []
-    if not isinstance(spec, str):
-        raise ArgumentError(f"spec is a {type(spec).__name__}; a str was expected")
-    for s, text in enumerate(spec.replace(" ", "").split(",")):
-        found = re.fullmatch(r"(.+?)(?:\*(\d+))?", text)
-        if not found:
-            raise ArgumentError(f"stack {spec!r}: a segment is empty")
-        parts = [_Part(p, plugin, s) for p in found[1].split("+")]
-        ids = [p.schema.topology for p in parts]
-        for i, part in enumerate(parts):
-            again = ids[:i].count(ids[i])
-            number = str(again + 1) if again else ""
-            part.prefix = "" if len(parts) == 1 else f"{ids[i]}{number}."
-        layers = whole(f"stack {text!r}: layers", int(found[2] or 1), 1, 1000)
-        segments.append((parts, layers, any(p.share for p in parts)))
+    for s, (parts, layers, shared) in enumerate(stack(spec)):
+        parts = [_Part(name, settings, plugin, s) for name, settings in parts]
+        seen = Counter()
+        for part in parts:
+            name = part.schema.topology
+            seen[name] += 1
+            number = str(seen[name]) if seen[name] > 1 else ""
+            part.prefix = "" if len(parts) == 1 else f"{name}{number}."
+        segments.append((parts, layers, shared))
     return segments
 
 
 def _layer_order(parts):
     """(part, phase) of one layer: a's phases up to its last with edges, what follows, the rest."""
-    part, rest = parts[0], parts[1:]
-    phases = [p for p in part.schema.phases if not p.once]
-    last = max((i for i, p in enumerate(phases) if p.aggregate != "none"), default=-1)
-    head, tail = phases[:last + 1], phases[last + 1:]
-    return ([(part, p) for p in head] + (_layer_order(rest) if rest else []) +
-            [(part, p) for p in tail])
+    heads, tails = [], []
+    for part in parts:
+        phases = [p for p in part.schema.phases if not p.once]
+        last = max((i for i, p in enumerate(phases) if p.aggregate != "none"), default=-1)
+        heads += [(part, p) for p in phases[:last + 1]]
+        tails.append([(part, p) for p in phases[last + 1:]])
+    return heads + [step for tail in reversed(tails) for step in tail]
 
 
 def _opens(steps, part, phase, layer):
@@ -147,6 +142,7 @@ class Encoder(nn.Module):
             if not isinstance(share, numbers.Real) or not 0 <= share < 1:
                 raise ArgumentError(f"dropout_{name} is {share!r}; a number from 0, and below 1, "
                                     f"was expected")
+        check_setting("norm_eps", norm_eps)
         if not head_dim and hidden % heads:
             raise ArgumentError(f"hidden = {hidden} does not divide by heads = {heads}: set "
                                 f"head_dim")
@@ -406,13 +402,21 @@ class Encoder(nn.Module):
         """The stack of that name of a trained model; key: the recipe key of its spec."""
         step = find(folder)
         config, tensors = read_step(step)
-        spec = config["model"][key or name]
+        key = key or name
+        where = f"{step}/config.ini"
+        spec = config.get("model", {}).get(key)
+        if spec is None:
+            raise ArgumentError(f"{where}: [model] has no {key}")
+        if key == "encoder" and any(section.startswith("encoder.") for section in config):
+            raise ArgumentError(f"{where}: sections [encoder.N] are not read here; all settings "
+                                f"were expected in encoder = {spec[:99]}")
+        segments = stack(spec)
         if is_others(folder) or is_others(step):
-            _check_paths(step, spec, plugin)
-        layers = sum(1 if shared else count for _, count, shared in _segments(spec, plugin))
-        if layers > len(tensors):  # before there are modules for them
+            _check_paths(where, segments, plugin)
+        parts = sum(len(parts) * (1 if shared else layers) for parts, layers, shared in segments)
+        if parts > len(tensors):  # before there are patterns and modules for them
             raise ArgumentError(f"the checkpoint has {len(tensors)} tensors, by its config.ini it "
-                                f"has {layers} layers")
+                                f"has {parts} layers")
         return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
@@ -453,14 +457,14 @@ def _loaded(make, tensors, name):
     return _filled(make(), tensors, name)
 
 
-def _check_paths(step, spec, plugin):
+def _check_paths(where, segments, plugin):
     """As gsa.load: another user's model names no file that is opened."""
     keys = path_keys(plugin)
-    for key, path in re.findall(r"(\w+)\s*(?:=\s*([^,+*:]*))?", spec):
-        if key in keys:  # without a value it is 1
-            raise ArgumentError(f"{step}/config.ini: the model's recipe names the file "
-                                f"'{path or 1}' ({key}), and the model is not trusted: nothing "
-                                f"that it names is opened")
+    for key, path in (setting for parts, _, _ in segments for _, settings in parts
+                      for setting in settings):
+        if key in keys:
+            raise ArgumentError(f"{where}: the model's recipe names the file '{path}' ({key}), and "
+                                f"the model is not trusted: nothing that it names is opened")
 
 
 def _places(values, x):
@@ -525,6 +529,10 @@ class Input(nn.Module):
                  position_max=512, position_base=10000.0, order="dropout", dropout=0.0,
                  norm_eps=1e-6):
         super().__init__()
+        for key, value in (("input_scale", scale), ("position", position), ("input", order),
+                           ("position_base", position_base), ("dropout_input", dropout),
+                           ("norm_eps", norm_eps)):
+            check_setting(key, value)
         self.hidden, self.scale, self.position, self.base = hidden, scale, position, position_base
         self.order, self.dropout = order, dropout
         self.embedding = nn.Embedding(vocabulary, width or hidden, padding_idx=0)
@@ -563,12 +571,14 @@ class Input(nn.Module):
     @classmethod
     def load(cls, folder, name="input"):
         config, tensors = read_step(find(folder))
-        m, table = config["model"], tensors.get(f"{name}.embedding.weight")
-        if table is None or table.ndim != 2:
+        table = tensors.get(f"{name}.embedding.weight")
+        if table is None or table.ndim != 2 or not table.size:
             raise ArgumentError(f"the checkpoint has no matrix {name}.embedding.weight")
-        width = table.shape[1]
+        m = {key: setting(config, key) for key in
+             ("hidden", "input_scale", "position", "position_max", "position_base", "input",
+              "dropout_input", "norm_eps")}
         return _loaded(lambda: cls(
-            table.shape[0], int(m["hidden"]), width=width, scale=float(m["input_scale"]),
-            position=m["position"], position_max=int(m["position_max"]),
-            position_base=float(m["position_base"]), order=m["input"],
-            dropout=float(m["dropout_input"]), norm_eps=float(m["norm_eps"])), tensors, name)
+            table.shape[0], m["hidden"], width=table.shape[1], scale=m["input_scale"],
+            position=m["position"], position_max=m["position_max"],
+            position_base=m["position_base"], order=m["input"], dropout=m["dropout_input"],
+            norm_eps=m["norm_eps"]), tensors, name)
