@@ -295,7 +295,7 @@ class Twin(Case):
                                         r"by its config.ini it is \[[0-9, ]+\]$"):
                 load(out)
             changed(step, **{key: 2147483647})
-            with self.assertRaisesRegex(gsa.Error, rf"^{key} is 2147483647; a number from "):
+            with self.assertRaisesRegex(gsa.Error, rf": {key} is 2147483647; a number from "):
                 load(out)
             changed(step, **{key: kept[key]})
 
@@ -340,7 +340,8 @@ class Twin(Case):
             before = gsa.torch.load_checkpoint(out)[0]["model"][key]
             changed(step, **{key: bad})
             for load in loads:
-                self.refused(f"{key} is {shown}; {wanted} was expected", load, out)
+                self.refused(f"the checkpoint's config.ini: {key} is {shown}; {wanted} was "
+                             f"expected", load, out)
             changed(step, **{key: before})
         gsa.torch.Encoder.load(out), gsa.torch.Input.load(out)
 
@@ -471,6 +472,10 @@ class Modules(Case):
                      e, torch.zeros(6, 8), [2, 4])
         self.refused("activation 'swish'; one of relu, leaky_relu, gelu, tanh, sigmoid was "
                      "expected", self.encoder, activation="swish")
+        self.refused("norm_eps is 0; a number from 1e-12 to 1 was expected", self.encoder,
+                     norm_eps=0)
+        self.refused("position is 'sin'; one of none,learned,sinusoid was expected",
+                     gsa.torch.Input, 9, 16, position="sin")
         self.refused("stack 'star,,full', column 6: expected a topology's name ([a-z][a-z0-9_]*), "
                      "found ','", self.encoder, "star,,full")
         for bad in (0, 1001, 99999999999):

@@ -119,15 +119,16 @@ def _keys():
     return {key.name.decode(): key for key in keys[:count.value] if key.section == b"model"}
 
 
-def check_setting(name, value):
+def check_setting(name, value, where=""):
     """A value of [model] is what a recipe may have."""
     key = _keys()[name]
     if key.type in (_INT, _REAL):
         if not isinstance(value, numbers.Real) or not key.low <= value <= key.high:
-            raise L.ArgumentError(f"{name} is {value!r}; a number from {key.low:g} to "
+            raise L.ArgumentError(f"{where}{name} is {value!r}; a number from {key.low:g} to "
                                   f"{key.high:g} was expected")
     elif key.choices and value not in key.choices.decode().split(","):
-        raise L.ArgumentError(f"{name} is {value!r}; one of {key.choices.decode()} was expected")
+        raise L.ArgumentError(f"{where}{name} is {value!r}; one of {key.choices.decode()} was "
+                              f"expected")
 
 
 def setting(config, name):
@@ -138,7 +139,7 @@ def setting(config, name):
         value = {_INT: int, _REAL: float}.get(key.type, str)(text)
     except ValueError:
         value = text[:99]
-    check_setting(name, value)
+    check_setting(name, value, "the checkpoint's config.ini: ")
     return value
 
 
