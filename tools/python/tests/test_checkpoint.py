@@ -138,6 +138,20 @@ class Checkpoints(Case):
             encoder.save("none", out)
         self.assertFalse(os.path.lexists("none"))
 
+    def test_an_embedding_of_no_word_is_refused(self):
+        out, step = self.copied()
+        def empty(header, data):
+            begin, end = header["input.embedding.weight"]["data_offsets"]
+            del data[begin:end]
+            for entry in (e for e in header.values() if "data_offsets" in e):
+                entry["data_offsets"] = [at - (end - begin) if at >= end else at
+                                         for at in entry["data_offsets"]]
+            header["input.embedding.weight"]["shape"][0] = 0
+        change(step, empty)
+        with self.assertRaises(gsa.Error) as caught:
+            gsa.torch.Input.load(out)
+        self.assertIn("input.embedding.weight", str(caught.exception))
+
     def test_what_is_read_has_a_bound(self):
         out, step = self.copied()
         for path, most in ((step / "manifest.sha256", 16384), (out / "latest", 64)):
