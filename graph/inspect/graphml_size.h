@@ -71,14 +71,18 @@ static inline void gsa_graphml_add(gsa_graphml_size *s, const char *text, int64_
     s->bytes += bytes;
 }
 
-/* 0, and why: every node and edge gets a place for each key, and may get each default. */
+/* 0, and why: every node and edge gets a place for each key, and may get each default. Each key is
+ * looked for among all those before it: of a file's keys the time is the square. The program's own
+ * files have some 30, and one for each head's weights, of which 4096 are read. */
 static inline int gsa_graphml_fits(const gsa_graphml_size *s, char *why, size_t size)
 {
-    enum { A_PLACE = 16, A_BYTE = 64, ALWAYS = 1 << 26 };
+    enum { A_PLACE = 16, A_BYTE = 64, ALWAYS = 1 << 26, MOST_KEYS = 8192 };
     const double needed = (A_PLACE * (double)s->keys + 2 * (double)s->defaults) * (double)s->things;
     if (s->zeros) snprintf(why, size, "it holds a zero byte, expected GraphML in UTF-8");
     else if (s->foreign)
         snprintf(why, size, "it does not begin as XML in UTF-8, ASCII or ISO-8859-1");
+    else if (s->keys > MOST_KEYS)
+        snprintf(why, size, "it has %lld keys, expected at most %d", (long long)s->keys, MOST_KEYS);
     else if (needed > ALWAYS + A_BYTE * (double)s->bytes)
         snprintf(why, size,
                  "%lld keys of %lld nodes and edges need %.0f bytes, more than a file of %lld "

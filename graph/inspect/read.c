@@ -9,6 +9,8 @@
 
 static const int64_t FILE_LIMIT = INT64_C(1) << 32;
 enum { NO_TYPE = -1, NAME_ROOM = 512 };
+/* Kinds are compared with each other and counted over all nodes. A topology has 64 at most. */
+enum { MOST_KINDS = 1024 };
 
 /* ---- attributes that may be absent, or of another type than ours (other programs write all as
  * text) ---- */
@@ -114,6 +116,21 @@ static int read_edge(gsa_view *view, const columns *c, igraph_integer_t e)
     return edge->phase >= 0 && edge->label >= 0;
 }
 
+/* Attribute wH of every edge. All at once: to find an attribute igraph compares its name with those
+ * before it. */
+static igraph_error_t read_head(gsa_view *view, const igraph_t *graph, int32_t h,
+                                igraph_vector_t *values)
+{
+    char name[16];
+    snprintf(name, sizeof name, "w%d", h);
+    const igraph_error_t code = EANV(graph, name, values);
+    for (int64_t e = 0; code == IGRAPH_SUCCESS && e < view->edges; e++) {
+        const double x = VECTOR(*values)[e];
+        view->head_weight[e * view->head_weights + h] = isfinite(x) ? x : 0;
+    }
+    return code;
+}
+
 /* w0, w1, ... as far as they go. */
 static gsa_status read_head_weights(gsa_view *view, const igraph_t *graph, gsa_error *error)
 {
@@ -129,14 +146,14 @@ static gsa_status read_head_weights(gsa_view *view, const igraph_t *graph, gsa_e
     if (!view->head_weight)
         return gsa_out_of_memory(error, "weights", count * (int64_t)sizeof *view->head_weight);
     view->head_weights = n;
-    for (int32_t h = 0; h < n; h++) {
-        snprintf(name, sizeof name, "w%d", h);
-        for (int64_t e = 0; e < view->edges; e++) {
-            const double x = EAN(graph, name, e);
-            view->head_weight[e * n + h] = isfinite(x) ? x : 0;
-        }
-    }
-    return GSA_OK;
+    igraph_vector_t values;
+    igraph_error_t code = igraph_vector_init(&values, view->edges);
+    if (code != IGRAPH_SUCCESS) return gsa_igraph_failed(code, GSA_ERR_MEMORY, "weights", error);
+    for (int32_t h = 0; h < n && code == IGRAPH_SUCCESS; h++)
+        code = read_head(view, graph, h, &values);
+    igraph_vector_destroy(&values);
+    return code == IGRAPH_SUCCESS ? GSA_OK
+                                  : gsa_igraph_failed(code, GSA_ERR_FORMAT, "weights", error);
 }
 
 /* ---- the graph ----------------------------------------------------------------------------- */
@@ -187,6 +204,10 @@ static gsa_status take(gsa_view *view, const igraph_t *graph, const char *path, 
     if (!room)
         return gsa_out_of_memory(
             error, path, nodes * (int64_t)sizeof *view->node + edges * (int64_t)sizeof *view->edge);
+    if (view->kinds.count > MOST_KINDS)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%s: its nodes are of %" PRId32 " kinds, expected at most %d", path,
+                        view->kinds.count, MOST_KINDS);
     return read_head_weights(view, graph, error);
 }
 

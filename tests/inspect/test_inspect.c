@@ -236,6 +236,56 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
 }
 END_TEST
 
+static void expect_refusal(const char *text, size_t bytes, const char *says)
+{
+    char path[64];
+    gsa_view *view;
+    gsa_error error = { 0 };
+    drawn_write(path, text, (int64_t)bytes);
+    ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(error.text, says) != NULL, "'%s' does not say '%s'", error.text, says);
+    unlink(path);
+}
+
+/* igraph looks for each key among all before it, and kinds are compared with each other. */
+START_TEST(keys_and_kinds_are_few)
+{
+    enum { KEYS = 8193, KINDS = 1025 };
+    char *text = gsa_alloc(NULL, KEYS, 64);
+    size_t used = (size_t)sprintf(text, G);
+    for (int i = 0; i < KEYS; i++) used += (size_t)sprintf(text + used, "<key id='k%d'/>", i);
+    expect_refusal(text, used, ": it has 8193 keys, expected at most 8192");
+    used = (size_t)sprintf(text, G KEY("k", "node", "kind", "string") "<graph>");
+    for (int i = 0; i < KINDS; i++)
+        used += (size_t)sprintf(text + used, "<node id='%d'><data key='k'>k%d</data></node>", i, i);
+    used += (size_t)sprintf(text + used, "</graph></graphml>");
+    expect_refusal(text, used, ": its nodes are of 1025 kinds, expected at most 1024");
+    gsa_release(NULL, text);
+}
+END_TEST
+
+/* 2000 weights of 2000 edges: to look for each edge's alone takes half a minute. */
+START_TEST(many_weights_are_read_soon)
+{
+    enum { EACH = 2000 };
+    char *text = gsa_alloc(NULL, EACH, 128);
+    size_t used = (size_t)sprintf(text, G);
+    for (int i = 0; i < EACH; i++)
+        used += (size_t)sprintf(
+            text + used, "<key id='w%d' for='edge' attr.name='w%d' attr.type='double'/>", i, i);
+    used += (size_t)sprintf(text + used, "<graph><node id='a'/>");
+    for (int i = 0; i < EACH; i++)
+        used += (size_t)sprintf(
+            text + used, "<edge source='a' target='a'><data key='w%d'>%d</data></edge>", i, i);
+    sprintf(text + used, "</graph></graphml>");
+    gsa_view *v = drawn_view(text);
+    ck_assert_int_eq(v->head_weights, EACH);
+    for (int i = 0; i < EACH; i++) ck_assert_double_eq(v->head_weight[i * EACH + i], i);
+    gsa_view_release(v);
+    gsa_release(NULL, text);
+}
+END_TEST
+
 START_TEST(what_igraph_drops_is_noted)
 {
     gsa_view *v = drawn_view(G "<graph edgedefault=\"directed\"><node id=\"a\">" DATA(
@@ -572,6 +622,8 @@ static const gsa_test read_tests[] = {
 };
 static const gsa_test broken_tests[] = { GSA_LOOP(a_broken_file_is_a_sentence, GSA_COUNT(broken)),
                                          GSA_TEST(many_keys_of_many_nodes_are_too_many),
+                                         GSA_TEST(keys_and_kinds_are_few),
+                                         GSA_TEST(many_weights_are_read_soon),
                                          GSA_TEST(every_allocation_may_fail) };
 static const gsa_test measure_tests[] = {
     GSA_LOOP(statistics_are_what_a_hand_counts, GSA_COUNT(measured)),

@@ -315,6 +315,10 @@ static const row files[] = {
       "graph --topology 'file:path=g.graphml:format=graphml' --length 2",
       2,
       { "3000 keys of 3000 nodes and edges need 144000000 bytes", "64 a byte" } },
+    { "(echo '<graphml>'; seq -f \"<key id='k%.0f'/>\" 9000; echo '<graph/></graphml>') >g.graphml",
+      "graph --topology 'file:path=g.graphml:format=graphml' --length 2",
+      2,
+      { "it has 9000 keys, expected at most 8192" } },
     { "printf '0 2147483645\\n' >g", GRAPH, 2, { "2147483646 nodes of a file of 13 bytes" } },
     { "cp text.ini big.ini; seq -f '[encoder.%.0f]' 1 9999 >>big.ini; "
       "seq -f 'x%.0f = 1' 1 200000 >>big.ini",
