@@ -49,9 +49,14 @@ static void draw_box(const gsa_page *page, const gsa_box *box, const char *fill)
  * comes from it. */
 static const char *source_colour(const gsa_page *page, int32_t box)
 {
-    for (int64_t i = 0; i < page->lines; i++)
-        if (page->line[i].from == box) return page->categories[page->line[i].category].colour;
-    return NULL;
+    int64_t first = 0, beyond = page->lines; /* lines ascend by `from` */
+    while (first < beyond) {
+        const int64_t middle = first + (beyond - first) / 2;
+        if (page->line[middle].from < box) first = middle + 1;
+        else beyond = middle;
+    }
+    if (first == page->lines || page->line[first].from != box) return NULL;
+    return page->categories[page->line[first].category].colour;
 }
 
 static void draw_head_names(const gsa_page *page, int32_t heads)

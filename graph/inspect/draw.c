@@ -8,6 +8,9 @@ const char *const gsa_style_names[GSA_STYLES] = { "auto",   "arc",    "tree",  "
                                                   "matrix", "circle", "heads", "force" };
 
 enum { MARGIN = 26, HEAD = 58, LEAST_WIDTH = 430, MOST_TITLE = 1200 };
+/* More boxes are a picture that nobody looks at, and places of boxes cost the square of their
+ * number: springs 500 times. A matrix joins nodes, and draws any number. */
+enum { MOST_BOXES = 1 << 14, MOST_SPRINGS = 1 << 12 };
 
 void gsa_extent_add(gsa_extent *x, double px, double py)
 {
@@ -17,23 +20,28 @@ void gsa_extent_add(gsa_extent *x, double px, double py)
     if (py > x->bottom) x->bottom = py;
 }
 
+static gsa_status check_boxes(const gsa_page *page, int32_t each, gsa_error *error)
+{
+    const int32_t nodes = page->view->nodes;
+    const int most = page->style == GSA_STYLE_FORCE ? MOST_SPRINGS : MOST_BOXES;
+    if (page->style == GSA_STYLE_MATRIX || nodes <= most / each) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%" PRId32 " nodes with %" PRId32 " box%s each are too many to draw in style "
+                    "'%s', expected at most %d boxes: style 'matrix' draws any number of nodes",
+                    nodes, each, each == 1 ? "" : "es", gsa_style_names[page->style], most);
+}
+
 static gsa_status make_boxes(gsa_page *page, int32_t each, gsa_error *error)
 {
-    int64_t count;
+    const int64_t count = (int64_t)page->view->nodes * each;
     gsa_release(page->system, page->box);
-    page->box = NULL;
-    if (!gsa_mul(page->view->nodes, each, &count) || count > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_LIMIT,
-                        "%" PRId32 " nodes with %" PRId32 " heads each are too many to draw",
-                        page->view->nodes, each);
     page->box = gsa_alloc_zero(page->system, (size_t)count, sizeof *page->box);
     page->boxes = (int32_t)count;
     return page->box ? GSA_OK
                      : gsa_out_of_memory(error, "boxes", count * (int64_t)sizeof *page->box);
 }
 
-/* Tokens by heads: the edges into one (token, head), the middle one unless a token is requested. */
-static gsa_status focus_on_head(gsa_page *page, const gsa_structure *s, gsa_error *error)
+static int32_t count_heads(const gsa_page *page)
 {
     int32_t heads = 1;
     for (int64_t e = 0; e < page->view->edges; e++) {
@@ -41,6 +49,13 @@ static gsa_status focus_on_head(gsa_page *page, const gsa_structure *s, gsa_erro
         const int32_t most = edge->head_to > edge->head_from ? edge->head_to : edge->head_from;
         if (most >= heads) heads = most + 1;
     }
+    return heads;
+}
+
+/* Tokens by heads: the edges into one (token, head), the middle one unless a token is requested. */
+static gsa_status focus_on_head(gsa_page *page, const gsa_structure *s, int32_t heads,
+                                gsa_error *error)
+{
     for (int32_t v = 0; v < page->view->nodes && page->focus < 0; v++)
         if (page->view->node[v].kind == s->primary &&
             page->view->node[v].index == (s->last + 1) / 2)
@@ -98,7 +113,10 @@ static gsa_status lay_out(gsa_page *page, gsa_error *error)
     if (status == GSA_OK) status = gsa_page_structure(page, &s, error);
     if (status != GSA_OK) return status;
     page->style = gsa_page_style(page, &s);
-    if (page->style == GSA_STYLE_HEADS && s.per_head) status = focus_on_head(page, &s, error);
+    const int per_head = page->style == GSA_STYLE_HEADS && s.per_head;
+    const int32_t heads = per_head ? count_heads(page) : 1;
+    status = check_boxes(page, heads, error);
+    if (status == GSA_OK && per_head) status = focus_on_head(page, &s, heads, error);
     return status == GSA_OK ? place_boxes(page, &s, error) : status;
 }
 

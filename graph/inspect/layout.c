@@ -57,7 +57,8 @@ static void covered_text(const gsa_page *page, const gsa_view_node *bar, char ou
         const gsa_view_node *token = &page->view->node[v];
         if (token->kind != tokens || token->index < bar->first || token->index > bar->last)
             continue;
-        if (is_unnamed(page->view, token) || used + strlen(token->label) + 2 > sizeof whole) {
+        if (!*token->label || is_unnamed(page->view, token) ||
+            used + strlen(token->label) + 2 > sizeof whole) {
             span_text(page, bar, out);
             return;
         }
@@ -173,9 +174,10 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
 {
     const gsa_view *view = page->view;
     int32_t n = 0;
-    lane_order *bars = gsa_alloc(page->system, (size_t)view->nodes, sizeof *bars + sizeof(int32_t));
+    lane_order *bars =
+        gsa_alloc(page->system, (size_t)view->nodes, sizeof *bars + 2 * sizeof(int32_t));
     if (!bars) return gsa_out_of_memory(error, "bars", view->nodes * (int64_t)sizeof *bars);
-    int32_t *lane = (int32_t *)(bars + view->nodes);
+    int32_t *lane = (int32_t *)(bars + view->nodes), *taken = lane + view->nodes;
     const double lowest = rows_reach(page) + 63;
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row < 0)
@@ -183,11 +185,12 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
                                       view->node[v].last };
     qsort(bars, (size_t)n, sizeof *bars, by_length);
     for (int32_t i = 0; i < n; i++) {
-        lane[i] = 0;
+        taken[i] = -1; /* taken[a lane]: the last bar that cannot lie there */
         for (int32_t j = 0; j < i; j++)
-            if (lane[j] == lane[i] && bars[j].base == bars[i].base &&
-                bars[j].first <= bars[i].last && bars[i].first <= bars[j].last)
-                lane[i]++, j = -1;
+            if (bars[j].base == bars[i].base && bars[j].first <= bars[i].last &&
+                bars[i].first <= bars[j].last)
+                taken[lane[j]] = i;
+        for (lane[i] = 0; taken[lane[i]] == i;) lane[i]++;
         gsa_box *box = &page->box[bars[i].node];
         const double narrow = box_height + (bars[i].last - bars[i].first) * pitch;
         box->x = 0.5 * (bars[i].first + bars[i].last) * pitch;

@@ -687,6 +687,53 @@ START_TEST(weights_near_zero_are_near_white)
 }
 END_TEST
 
+/* Why a view is not drawn. */
+static const char *refusal(const gsa_view *view, int style)
+{
+    static gsa_error error;
+    gsa_output *output;
+    const gsa_drawing_options options = { .style = style, .focus = -1 };
+    ck_assert_int_eq(gsa_output_open(gsa_system_default(), "/dev/null", &output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_view_draw(view, &options, output, &error), GSA_ERR_LIMIT);
+    gsa_output_abandon(output);
+    return error.text;
+}
+
+START_TEST(a_picture_that_nobody_could_look_at_is_not_drawn)
+{
+    gsa_view *v = drawn_large(16385, 0);
+    for (int style = GSA_STYLE_ARC; style < GSA_STYLES; style++)
+        if (style == GSA_STYLE_MATRIX) release(drawn_svg(v, style, -1));
+        else if (style != GSA_STYLE_FORCE)
+            ck_assert_ptr_nonnull(strstr(refusal(v, style), "16385 nodes with 1 box each"));
+    ck_assert_ptr_nonnull(strstr(refusal(v, GSA_STYLE_FORCE), "expected at most 4096 boxes"));
+    gsa_view_release(v);
+    v = drawn_large(300, 0);
+    v->edge[0].head_from = v->edge[0].head_to = 54; /* 55 heads: 16500 boxes */
+    ck_assert_str_eq(refusal(v, GSA_STYLE_HEADS),
+                     "300 nodes with 55 boxes each are too many to draw in style 'heads', "
+                     "expected at most 16384 boxes: style 'matrix' draws any number of nodes");
+    v->edge[0].head_from = v->edge[0].head_to = 53;
+    release(drawn_svg(v, GSA_STYLE_HEADS, -1));
+    gsa_view_release(v);
+}
+END_TEST
+
+/* 6000 bars, each in a lane of its own: a search of all lanes for each takes minutes. */
+START_TEST(many_bars_that_overlap_are_placed_soon)
+{
+    enum { BARS = 6000 };
+    gsa_view *v = drawn_large(BARS, 0);
+    gsa_texts_add(v->system, &v->kinds, "span");
+    for (int32_t i = 1; i < BARS; i++)
+        v->node[i].kind = 1, v->node[i].level = 0, v->node[i].first = 0, v->node[i].last = 1;
+    char *svg = drawn_svg(v, GSA_STYLE_BIPARTITE, -1);
+    ck_assert_int_eq(count_of(svg, "<rect x="), BARS + 2); /* two are the legend's */
+    release(svg);
+    gsa_view_release(v);
+}
+END_TEST
+
 static gsa_status attempt(gsa_faults *faults, void *path)
 {
     gsa_view *view;
@@ -735,6 +782,8 @@ static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
                                       GSA_TEST(far_places_are_drawn),
                                       GSA_TEST(a_decoder_hangs_below_its_encoder),
                                       GSA_TEST(bars_that_overlap_stand_in_lanes),
+                                      GSA_TEST(many_bars_that_overlap_are_placed_soon),
+                                      GSA_TEST(a_picture_that_nobody_could_look_at_is_not_drawn),
                                       GSA_TEST(lines_between_bars_and_rows_meet_their_ends),
                                       GSA_TEST(a_bar_above_words_parts_them),
                                       GSA_TEST(tokens_stand_as_text) };
