@@ -98,9 +98,9 @@ typedef struct gsa_check_options {
 typedef struct gsa_check_report {
     gsa_finding finding[GSA_CHECKS]; /* by property */
     int failed;                      /* how many */
-    /* Of what was emitted when the pattern was found deterministic: another process that says
-     * another number has met what one process cannot see: a pattern that depends on addresses, on a
-     * clock, on the process. 0: not deterministic. */
+    /* Of what was described and emitted when the pattern was found deterministic: another process
+     * that says another number has met what one process cannot see: a pattern that depends on
+     * addresses, on a clock, on the process. 0: not deterministic. */
     uint64_t digest;
 } gsa_check_report;
 

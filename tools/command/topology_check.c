@@ -372,8 +372,8 @@ static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const ch
     if (!w->report.digest || other.report.digest == w->report.digest) return GSA_OK;
     finding->verdict = GSA_VERDICT_FAILED;
     snprintf(finding->text, sizeof finding->text, "%s",
-             "a second process emits other edges: they depend on addresses, on a clock or on the "
-             "process");
+             "a second process describes or emits something else: it depends on addresses, on a "
+             "clock or on the process");
     w->report.failed++;
     return GSA_OK;
 }

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "topologies/check.h"
+#include "topologies/check/parts.h"
 #include "tools/command/sanitized.h"
 #include "tools/command/tokens.h"
 #include "tools/command/topology.h"
@@ -189,15 +189,6 @@ static gsa_status check(const gsa_args *args, const gsa_pattern *pattern, const 
     return status;
 }
 
-/* Does the plugin describe both as the same? By their numbers. */
-static int alike(const gsa_schema *a, const gsa_schema *b)
-{
-    return gsa_schema_kinds(a) == gsa_schema_kinds(b) &&
-           gsa_schema_phases(a) == gsa_schema_phases(b) &&
-           gsa_schema_summaries(a) == gsa_schema_summaries(b) &&
-           gsa_schema_flags(a) == gsa_schema_flags(b);
-}
-
 /* A run makes its pattern many times. *pattern: the last one, made next to *first, after others
  * that are gone. */
 static gsa_status make_more(const gsa_args *args, gsa_registry *registry, gsa_pattern **first,
@@ -212,7 +203,8 @@ static gsa_status make_more(const gsa_args *args, gsa_registry *registry, gsa_pa
                                   error);
         if (*pattern != *first) gsa_pattern_release(*pattern);
         *pattern = more;
-        if (status == GSA_OK && !alike(gsa_pattern_schema(*first), gsa_pattern_schema(*pattern)))
+        if (status == GSA_OK && gsa_check_schema(gsa_pattern_schema(*pattern)) !=
+                                    gsa_check_schema(gsa_pattern_schema(*first)))
             status = gsa_fail(error, GSA_ERR_PLUGIN,
                               "instance %d describes other kinds, phases or promises than the "
                               "first",

@@ -25,7 +25,7 @@ typedef struct gsa_checking {
     const gsa_schema *schema;
     gsa_check_options options;
     int property;    /* that runs now */
-    uint64_t digest; /* of the examples of gsa_check_deterministic */
+    uint64_t digest; /* of the schema, and of the examples of gsa_check_deterministic */
     int32_t only;    /* the length of a given graph; -1: any length */
     int reads_memory, reads_text;
     /* what examples point to, [room] each: a text of each kind; in room 0 irregular groups */
@@ -52,6 +52,10 @@ typedef gsa_status gsa_property_run(gsa_checking *c, gsa_finding *finding, gsa_e
 gsa_property_run gsa_check_valid, gsa_check_labels, gsa_check_deterministic, gsa_check_by_length,
     gsa_check_duplicates, gsa_check_causal, gsa_check_prefix_stable, gsa_check_one_length,
     gsa_check_growth, gsa_check_path, gsa_check_isolated;
+
+/* ---- schema.c */
+/* A number of all that the schema says: kinds, phases, sequence, summary and promises. */
+uint64_t gsa_check_schema(const gsa_schema *schema);
 
 /* ---- examples.c */
 void gsa_checking_end(gsa_checking *c);

@@ -196,6 +196,7 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
     }
     if (status == GSA_OK) status = run_threads(c, first, examples, count, finding, error);
     const int same = status == GSA_OK && finding->verdict == GSA_VERDICT_OK;
+    if (same) c->digest = gsa_check_schema(c->schema);
     for (int i = 0; i < count && same; i++) c->digest = digest_of(c, first[i], c->digest + 1);
     for (int i = 0; i < count; i++) gsa_instance_release(first[i]);
     if (same)

@@ -32,6 +32,9 @@
 #ifndef SOURCE /* the token that token i of n reads */
 #define SOURCE i
 #endif
+#ifndef LABELS /* of its edges */
+#define LABELS 1
+#endif
 
 static volatile int *volatile nowhere; /* NULL, and no compiler knows it */
 static volatile int turn;              /* counts the calls of those that change from call to call */
@@ -155,7 +158,7 @@ static void describe(const void *self, gsa_describer *d)
     IN_DESCRIBE;
     d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
     d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .sources = 1,
-                           .destinations = 1, .name = "read"));
+                           .destinations = 1, .labels = LABELS, .name = "read"));
     d->sequence(d, 0);
     d->summary(d, 0, GSA_MEAN_OF, 1);
     d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE, GSA_LINEAR_EDGES);
