@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/slots.h"
 #include "graph/system_parts.h"
 #include "graph/utf8.h"
 
@@ -34,13 +35,10 @@ struct gsa_vocabulary {
     int frozen;
 };
 
-/* FNV-1a, 64 bits folded to 32. */
-static uint32_t hash_of(gsa_slice text)
+/* Words keep their hash while the table moves: the seed is the vocabulary's own address. */
+static uint32_t hash_of(const gsa_vocabulary *v, gsa_slice text)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < text.bytes; i++)
-        hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-    return (uint32_t)(hash ^ hash >> 32);
+    return (uint32_t)gsa_slot_hash(gsa_slot_seed(v), text.at, text.bytes);
 }
 
 static int same(gsa_slice a, const char *at, int64_t bytes)
@@ -152,7 +150,7 @@ gsa_status gsa_vocabulary_add(gsa_vocabulary *v, gsa_slice text, int64_t count, 
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a word is added %" PRId64 " times", count);
     const gsa_status status = check_word(text, error);
     if (status != GSA_OK || is_unknown(text)) return status;
-    const uint32_t hash = hash_of(text);
+    const uint32_t hash = hash_of(v, text);
     const int32_t found = v->count ? *slot_of(v, text, hash) : -1;
     if (found < 0) return append(v, text, hash, count, error);
     if (gsa_add(v->words[found].count, count, &v->words[found].count)) return GSA_OK;
@@ -186,7 +184,7 @@ gsa_status gsa_vocabulary_bound(gsa_vocabulary *v, int64_t most, gsa_error *erro
             status = append(made, (gsa_slice){ w->at, w->bytes }, w->hash, w->count, error);
     }
     if (status == GSA_OK) {
-        const gsa_vocabulary old = *v;
+        const gsa_vocabulary old = *v; /* the hashes in `made` are those of v */
         *v = *made, *made = old;
     }
     gsa_vocabulary_release(made);
@@ -250,7 +248,7 @@ int32_t gsa_vocabulary_size(const gsa_vocabulary *v)
 int32_t gsa_vocabulary_find(const gsa_vocabulary *v, gsa_slice text)
 {
     if (!v->frozen || v->count == 0) return GSA_WORD_UNKNOWN;
-    const int32_t found = *slot_of(v, text, hash_of(text));
+    const int32_t found = *slot_of(v, text, hash_of(v, text));
     return found < 0 ? GSA_WORD_UNKNOWN : found + GSA_WORD_FIRST;
 }
 
@@ -316,7 +314,7 @@ static gsa_status read_line(gsa_vocabulary *v, const char *at, const char *end, 
     if (is_unknown(text))
         return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is the unknown word, which has no line",
                         unknown_word);
-    const uint32_t hash = hash_of(text);
+    const uint32_t hash = hash_of(v, text);
     const int32_t twin = v->count ? *slot_of(v, text, hash) : -1;
     if (twin < 0) return append(v, text, hash, count, error);
     return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' is in line %d already", shown, at,

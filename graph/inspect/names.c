@@ -1,17 +1,12 @@
 #include <string.h>
 #include "graph/inspect/inspect.h"
-
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 31;
-}
+#include "graph/slots.h"
 
 /* Where the text is or belongs. */
 static int32_t slot_of(const gsa_texts *names, const char *text)
 {
-    int32_t slot = (int32_t)(hash_of(text) % (uint64_t)names->n_slots);
+    const uint64_t hash = gsa_slot_hash(gsa_slot_seed(names->slots), text, (int64_t)strlen(text));
+    int32_t slot = (int32_t)(hash % (uint64_t)names->n_slots);
     while (names->slots[slot] && strcmp(names->at[names->slots[slot] - 1], text) != 0)
         slot = (slot + 1) % names->n_slots;
     return slot;

@@ -1,20 +1,15 @@
 /* labels.c - the distinct labels of a file: a hash table of (number, name) pairs. */
 #include <stdlib.h>
 #include <string.h>
+#include "graph/slots.h"
 #include "loader.h"
-
-static uint64_t hash_of(file_label label)
-{
-    uint64_t hash = gsa_random(0, (uint64_t)label.number, 0);
-    for (const char *c = label.name; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 29;
-}
 
 /* Where the label is or belongs. */
 static int64_t slot_of(const file_labels *labels, file_label label)
 {
-    int64_t slot = (int64_t)(hash_of(label) % (uint64_t)labels->n_slots);
+    const uint64_t seed = gsa_random(gsa_slot_seed(labels->slots), (uint64_t)label.number, 0);
+    const uint64_t hash = gsa_slot_hash(seed, label.name, (int64_t)strlen(label.name));
+    int64_t slot = (int64_t)(hash % (uint64_t)labels->n_slots);
     for (;; slot = (slot + 1) % labels->n_slots) {
         const int32_t place = labels->slots[slot] - 1;
         if (place < 0) return slot;

@@ -1,6 +1,7 @@
 #include "train/score/baseline.h"
 #include <inttypes.h>
 #include <math.h>
+#include "graph/slots.h"
 
 /* Bytes of the table, at least and for each token; and logarithms on dev. */
 static const int64_t TABLE = 1 << 28, TABLE_EACH = 1 << 8, LOGARITHMS = INT64_C(1) << 32;
@@ -33,7 +34,8 @@ static uint64_t feature_of(const gsa_labelled *data, int64_t token, int f)
 
 static int64_t slot_of(const table *t, uint64_t key)
 {
-    int64_t slot = (int64_t)(key >> 8 & (uint64_t)(t->slots - 1));
+    const uint64_t hash = gsa_random(gsa_slot_seed(t->key), key, 0);
+    int64_t slot = (int64_t)(hash & (uint64_t)(t->slots - 1));
     while (t->key[slot] && t->key[slot] != key) slot = (slot + 1) & (t->slots - 1);
     return slot;
 }

@@ -1,5 +1,6 @@
 #include "train/score/ngram.h"
 #include <math.h>
+#include "graph/slots.h"
 
 enum { MOST = 1 << 23, PIECE = 1 << 13 };
 
@@ -14,8 +15,8 @@ typedef struct counter { /* open addressing; key 0 is free: no pair ends in id 0
 
 static int64_t slot_of(const counter *t, uint64_t key)
 {
-    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-    int64_t slot = (int64_t)((hash ^ hash >> 29) & (uint64_t)(t->slots - 1));
+    const uint64_t hash = gsa_random(gsa_slot_seed(t->key), key, 0);
+    int64_t slot = (int64_t)(hash & (uint64_t)(t->slots - 1));
     while (t->key[slot] && t->key[slot] != key) slot = (slot + 1) & (t->slots - 1);
     return slot;
 }

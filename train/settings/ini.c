@@ -1,6 +1,7 @@
 #include "train/settings/ini.h"
 #include <stdio.h>
 #include <string.h>
+#include "graph/slots.h"
 #include "graph/utf8.h"
 #include "topologies/words.h"
 
@@ -35,14 +36,6 @@ static const char *key_or_none(const char *key)
     return key ? key : "";
 }
 
-static uint32_t hash_of(const char *section, const char *key)
-{
-    uint32_t hash = 2166136261u;
-    for (; *section; section++) hash = (hash ^ (unsigned char)*section) * 16777619u;
-    for (hash *= 16777619u; *key; key++) hash = (hash ^ (unsigned char)*key) * 16777619u;
-    return hash;
-}
-
 static int is_named(const gsa_ini_entry *e, const char *section, const char *key)
 {
     return strcmp(e->section, section) == 0 && strcmp(key_or_none(e->key), key) == 0;
@@ -53,7 +46,10 @@ static int32_t *slot_of(const gsa_ini *ini, const char *section, const char *key
 {
     const uint32_t mask = 2 * (uint32_t)ini->room - 1;
     key = key_or_none(key);
-    uint32_t at = hash_of(section, key) & mask;
+    uint64_t hash = gsa_slot_seed(ini->slot);
+    hash = gsa_slot_hash(hash, section, (int64_t)strlen(section));
+    hash = gsa_slot_hash(hash, key, (int64_t)strlen(key));
+    uint32_t at = (uint32_t)hash & mask;
     while (ini->slot[at] && !is_named(&ini->entries[ini->slot[at] - 1], section, key))
         at = (at + 1) & mask;
     return &ini->slot[at];

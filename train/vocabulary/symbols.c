@@ -2,18 +2,15 @@
 #include "train/vocabulary/symbols.h"
 #include "graph/index.h"
 #include <string.h>
+#include "graph/slots.h"
 
 enum { FIRST = 256, MOST = 1 << 29 };
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
-/* FNV-1a, 64 bits folded to 32. */
-static uint32_t hash_of(const char *at, int64_t bytes)
+static uint32_t hash_of(const gsa_symbols *s, const char *at, int64_t bytes)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)at[i]) * UINT64_C(0x100000001b3);
-    return (uint32_t)(hash ^ hash >> 32);
+    return (uint32_t)gsa_slot_hash(gsa_slot_seed(s->slot), at, bytes);
 }
 
 static int32_t *slot_of(const gsa_symbols *s, const char *at, int64_t bytes, uint32_t hash)
@@ -42,8 +39,11 @@ static int grow_table(gsa_symbols *s)
     gsa_release(s->system, s->slot);
     s->slot = slot, s->slots = 2 * room, s->symbol_room = room;
     memset(slot, 0xff, (size_t)s->slots * sizeof *slot);
-    for (int32_t i = 0; i < s->count; i++)
-        *slot_of(s, s->bytes + symbol[i].at, symbol[i].bytes, symbol[i].hash) = i;
+    for (int32_t i = 0; i < s->count; i++) {
+        const char *at = s->bytes + symbol[i].at;
+        symbol[i].hash = hash_of(s, at, symbol[i].bytes);
+        *slot_of(s, at, symbol[i].bytes, symbol[i].hash) = i;
+    }
     return 1;
 }
 
@@ -71,7 +71,7 @@ int32_t gsa_symbols_add(gsa_symbols *s, gsa_slice head, gsa_slice tail)
     char *at = s->bytes + s->used;
     if (head.bytes > 0) memcpy(at, head.at, (size_t)head.bytes);
     if (tail.bytes > 0) memcpy(at + head.bytes, tail.at, (size_t)tail.bytes);
-    const uint32_t hash = hash_of(at, bytes);
+    const uint32_t hash = hash_of(s, at, bytes);
     int32_t *slot = slot_of(s, at, bytes, hash);
     if (*slot >= 0) return *slot;
     s->symbol[s->count] = (gsa_symbol){ s->used, (int32_t)bytes, hash };
@@ -81,7 +81,7 @@ int32_t gsa_symbols_add(gsa_symbols *s, gsa_slice head, gsa_slice tail)
 
 int32_t gsa_symbols_find(const gsa_symbols *s, gsa_slice text)
 {
-    return s->count ? *slot_of(s, text.at, text.bytes, hash_of(text.at, text.bytes)) : -1;
+    return s->count ? *slot_of(s, text.at, text.bytes, hash_of(s, text.at, text.bytes)) : -1;
 }
 
 gsa_slice gsa_symbols_text(const gsa_symbols *s, int32_t symbol)
@@ -105,13 +105,12 @@ void gsa_symbols_release(gsa_symbols *s)
 
 /* ---- pairs --------------------------------------------------------------------------------- */
 
-/* Knuth's multiplicative hash of the 64 bits that the two numbers make. */
 static gsa_couple *place_of(const gsa_couples *c, int32_t left, int32_t right)
 {
-    const uint64_t key =
-        ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    const uint64_t hash = gsa_random(gsa_slot_seed(c->slot), key, 0);
     const uint32_t mask = (uint32_t)c->slots - 1;
-    for (uint32_t i = (uint32_t)(key >> 32) & mask;; i = (i + 1) & mask) {
+    for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
         gsa_couple *at = &c->slot[i];
         if (at->left < 0 || (at->left == left && at->right == right)) return at;
     }
