@@ -7,6 +7,7 @@
 #include "rig.h"
 #include "support/guard.h"
 #include "train/use/checkpoint_mean.h"
+#include "vouch.h"
 
 /* 9 steps, a checkpoint after each. */
 static void train_run(rig *r, const char *select, const char *average)
@@ -130,10 +131,57 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
+/* Every weight of the checkpoint is the same number, in double. */
+static void fill_weights(const rig *r, int step, const char *file, double value)
+{
+    gsa_safetensors tensors;
+    gsa_output *output;
+    char path[400];
+    snprintf(path, sizeof path, "%s/run/step-%d/%s", r->scratch.folder, step, file);
+    read_tensors(r, "run", step, file, &tensors);
+    for (int t = 0; t < tensors.count; t++) {
+        const gsa_blob *blob = &tensors.blobs[t];
+        if (strcmp(file, "state.safetensors") == 0 && strncmp(blob->name, "weight/", 7) != 0)
+            continue;
+        ck_assert_int_eq(blob->dtype, GSA_DTYPE_F64);
+        for (int64_t i = 0; i < gsa_blob_count(blob); i++)
+            ((double *)(uintptr_t)blob->data)[i] = value;
+    }
+    ck_assert_int_eq(gsa_output_open(NULL, path, &output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_safetensors_write(NULL, output, tensors.blobs, tensors.count,
+                                           tensors.notes, tensors.n_notes, NULL),
+                     GSA_OK);
+    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
+    gsa_safetensors_release(&tensors);
+    *strrchr(path, '/') = 0;
+    gsa_vouch(path);
+}
+
+START_TEST(a_mean_beyond_the_largest_number_is_refused)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F64, 1);
+    rig_set(&r, "train.checkpoint_every=1");
+    rig_set(&r, "train.keep=100");
+    rig_train_ok(&r, "run");
+    for (int step = 8; step <= 9; step++) {
+        fill_weights(&r, step, "model.safetensors", 1.5e308);
+        fill_weights(&r, step, "state.safetensors", 1.5e308);
+    }
+    ck_assert_int_eq(average(&r, "mean", 2, NULL, NULL), GSA_ERR_NUMBER);
+    ck_assert_msg(strstr(r.error.text, "is inf, expected a finite number"), "%s", r.error.text);
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")));
+    ck_assert_int_eq(gsa_count_entries(gsa_scratch_path(&r.scratch, "mean"), ""), 0);
+    ck_assert_msg(average(&r, "mean", 1, NULL, NULL) == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test mean[] = { GSA_LOOP(every_weight_is_the_mean, GSA_COUNT(variants)),
-                                     GSA_TEST(the_mean_evaluates), GSA_TEST(what_is_refused) };
+                                     GSA_TEST(the_mean_evaluates), GSA_TEST(what_is_refused),
+                                     GSA_TEST(a_mean_beyond_the_largest_number_is_refused) };
     static const gsa_case cases[] = { GSA_CASE("checkpoints", mean, 60) };
     return gsa_run_suite("mean", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -10,6 +10,7 @@
 #include "gsa/checkpoint_parts.h"
 #include "rig.h"
 #include "support/thin.h"
+#include "vouch.h"
 #include "train/driver/trainer.h"
 
 /* ---- a state that says something else ------------------------------------------------------ */
@@ -24,20 +25,6 @@ static void step_of(const rig *r, const char *run, char *step, size_t size)
     snprintf(step, size, "%s", found);
     gsa_release(NULL, found);
     gsa_release(NULL, warning);
-}
-
-/* The manifest is made anew: what is changed is as its writer left it. */
-static void vouch(const char *step)
-{
-    gsa_names names, listed = { .system = gsa_system_default() };
-    ck_assert_int_eq(gsa_names_list(gsa_system_default(), step, &names, NULL), GSA_OK);
-    for (int i = 0; i < names.count; i++)
-        if (gsa_manifest_takes(names.at[i])) gsa_names_add(&listed, names.at[i], NULL);
-    int64_t number = 0;
-    gsa_step_of(strrchr(step, '/') + 1, "", &number);
-    ck_assert_int_eq(gsa_manifest_write(gsa_system_default(), step, number, &listed, NULL), GSA_OK);
-    gsa_names_release(&names);
-    gsa_names_release(&listed);
 }
 
 /* A run that was stopped, and what a test does to a copy of it. */
@@ -97,7 +84,7 @@ static void apply(const rig *r, const char *run, const edit *e)
         gsa_safetensors_write(NULL, output, file.blobs, file.count, file.notes, file.n_notes, NULL),
         GSA_OK);
     ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
-    vouch(step);
+    gsa_vouch(step);
     gsa_safetensors_release(&file);
 }
 
@@ -295,7 +282,7 @@ START_TEST(bits_and_cuts_are_survived)
         memcpy(spoilt, whole, (size_t)bytes);
         spoilt[bit / 8] ^= (char)(1 << bit % 8);
         gsa_put_file(path, spoilt, bytes);
-        vouch(step);
+        gsa_vouch(step);
         const gsa_status status = rig_resume(&r, "run");
         if (status == GSA_OK) taken++;
         else refused++;
@@ -304,12 +291,12 @@ START_TEST(bits_and_cuts_are_survived)
     }
     for (int64_t cut = 0; cut < bytes; cut += 1 + bytes / 50) {
         gsa_put_file(path, whole, cut);
-        vouch(step);
+        gsa_vouch(step);
         ck_assert_msg(rig_resume(&r, "run") != GSA_OK && strstr(r.error.text, GSA_STATE_FILE),
                       "cut after %lld bytes", (long long)cut);
     }
     gsa_put_file(path, whole, bytes);
-    vouch(step);
+    gsa_vouch(step);
     ck_assert_int_eq(rig_resume(&r, "run"), GSA_OK);
     ck_assert(refused > 64 && taken > 0);
     free(whole);
@@ -347,7 +334,7 @@ START_TEST(files_of_another_run_are_refused)
         gsa_put_file(
             gsa_scratch_path(&r.scratch, "run/%s/%s", strrchr(step, '/') + 1, rows[i].file), theirs,
             bytes);
-        vouch(step);
+        gsa_vouch(step);
         ck_assert_msg(rig_resume(&r, "run") != GSA_OK, "%s of %s was taken", rows[i].file,
                       rows[i].set);
         ck_assert_msg(strstr(r.error.text, rows[i].says), "%s: %s", rows[i].set, r.error.text);

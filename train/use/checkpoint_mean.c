@@ -167,10 +167,11 @@ static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
 /* ---- the new model ------------------------------------------------------------------------- */
 
 /* The sums, divided, in the place of the newest checkpoint's values; the file that was read owns
- * the memory. */
-static void settle(mean *m)
+ * the memory. A sum of finite numbers may exceed the largest one. */
+static gsa_status settle(mean *m, gsa_error *error)
 {
-    for (int t = 0; t < m->model.count; t++) {
+    gsa_status status = GSA_OK;
+    for (int t = 0; t < m->model.count && status == GSA_OK; t++) {
         const gsa_blob *blob = &m->model.blobs[t];
         void *at = (void *)(uintptr_t)blob->data;
         for (int64_t i = 0; i < gsa_blob_count(blob); i++) {
@@ -178,15 +179,17 @@ static void settle(mean *m)
             if (blob->dtype == GSA_DTYPE_F64) ((double *)at)[i] = value;
             else ((float *)at)[i] = (float)value;
         }
+        status = gsa_blob_check_finite(blob, "the mean of checkpoints", error);
     }
+    return status;
 }
 
 static gsa_status write_model(mean *m, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     gsa_output *output;
-    gsa_status status = gsa_checkpoint_file(checkpoint, GSA_MODEL_FILE, &output, error);
+    gsa_status status = settle(m, error);
+    if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_MODEL_FILE, &output, error);
     if (status != GSA_OK) return status;
-    settle(m);
     status = gsa_safetensors_write(m->system, output, m->model.blobs, m->model.count,
                                    m->model.notes, m->model.n_notes, error);
     if (status == GSA_OK) return gsa_output_commit(output, error);
