@@ -261,6 +261,46 @@ static gsa_status without_memory(gsa_faults *faults, void *context)
     return status;
 }
 
+/* Whatever counts a vocab.txt has, the bands hold them. */
+START_TEST(bands_hold_the_largest_counts)
+{
+    static const struct {
+        const char *word;
+        int64_t count, from, to;
+    } words[] = { { "a", INT64_MAX, INT64_C(1000000000000000000), INT64_MAX },
+                  { "b", INT64_C(999999999999999999), INT64_C(100000000000000000),
+                    INT64_C(999999999999999999) },
+                  { "c", 10, 10, 99 },
+                  { "d", 9, 1, 9 } };
+    enum { WORDS = GSA_COUNT(words) };
+    gsa_units units = { .system = gsa_system_default(), .kind = GSA_TOKENS_WORDS };
+    gsa_survey s = { .system = gsa_system_default() };
+    int32_t id[WORDS];
+    ck_assert_int_eq(gsa_vocabulary_create(NULL, &units.vocabulary, NULL), GSA_OK);
+    for (int i = 0; i < WORDS; i++)
+        ck_assert_int_eq(gsa_vocabulary_add(units.vocabulary, (gsa_slice){ words[i].word, 1 },
+                                            words[i].count, NULL),
+                         GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_freeze(units.vocabulary, 0, 0, NULL), GSA_OK);
+    for (int i = 0; i < WORDS; i++)
+        id[i] = gsa_vocabulary_find(units.vocabulary, (gsa_slice){ words[i].word, 1 });
+    ck_assert_int_eq(gsa_survey_open(&s, WORDS, 1, NULL), GSA_OK);
+    json_t *object = json_object();
+    ck_assert_int_eq(gsa_report_surprises(&s, &units, id, object, NULL), GSA_OK);
+    const json_t *bands = json_object_get(object, "by_frequency");
+    ck_assert_int_eq(json_array_size(bands), WORDS);
+    for (int i = 0; i < WORDS; i++) {
+        const json_t *band = json_array_get(bands, (size_t)(WORDS - 1 - i));
+        ck_assert_int_eq(json_integer_value(json_object_get(band, "from")), words[i].from);
+        ck_assert_int_eq(json_integer_value(json_object_get(band, "to")), words[i].to);
+        ck_assert_int_eq(json_integer_value(json_object_get(band, "count")), 1);
+    }
+    json_decref(object);
+    gsa_survey_release(&s);
+    gsa_vocabulary_release(units.vocabulary);
+}
+END_TEST
+
 START_TEST(a_report_without_memory)
 {
     ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, without_memory, NULL), 12);
@@ -428,6 +468,7 @@ int main(int argc, char **argv)
         GSA_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them),
         GSA_LOOP(numbers_that_are_none_and_targets_that_are_none, 2),
         GSA_TEST(texts_are_cut_and_mended),
+        GSA_TEST(bands_hold_the_largest_counts),
         GSA_TEST(a_report_without_memory)
     };
     static const gsa_test tasks[] = { GSA_LOOP(a_report_of_each_task, GSA_COUNT(runs)),

@@ -26,7 +26,7 @@ static json_t *tally_json(const tally *t)
     return object;
 }
 
-/* 0: never; b: from 10^(b-1) up to 10^b - 1 times. */
+/* 0: never; b: from 10^(b-1) up to 10^b - 1 times, the last one up to the largest count. */
 static int band_of(int64_t count)
 {
     int band = 0;
@@ -45,12 +45,13 @@ static json_t *bands_json(const tally *each, const gsa_units *units)
         tally *to = &band[i == GSA_WORD_UNKNOWN ? 0 : band_of(trained)];
         to->count += each[i].count, to->loss += each[i].loss;
     }
-    double least = 1;
-    for (int b = 0; b<BANDS; b++, least *= b> 1 ? 10 : 1) {
+    int64_t from = 0, to = 0;
+    for (int b = 0; b < BANDS; b++) {
+        if (b > 0) from = to + 1, to = b + 1 < BANDS ? 10 * from - 1 : INT64_MAX;
         if (band[b].count == 0) continue;
         json_t *one = json_object();
-        json_object_set_new(one, "from", json_integer(b > 0 ? (json_int_t)least : 0));
-        json_object_set_new(one, "to", json_integer(b > 0 ? (json_int_t)(10 * least) - 1 : 0));
+        json_object_set_new(one, "from", json_integer(from));
+        json_object_set_new(one, "to", json_integer(to));
         json_t *numbers = tally_json(&band[b]);
         json_object_update(one, numbers);
         json_decref(numbers);
