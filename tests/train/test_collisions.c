@@ -51,9 +51,9 @@ static void fill_vocabulary(const keys *k)
     gsa_vocabulary *v;
     ck_assert_int_eq(gsa_vocabulary_create(NULL, &v, NULL), GSA_OK);
     for (int i = 0; i < KEYS; i++)
-        ck_assert_int_eq(gsa_vocabulary_add(v, (gsa_slice){ k->at[i], LETTERS },
-                                            i < twice ? 2 : 1, NULL),
-                         GSA_OK);
+        ck_assert_int_eq(
+            gsa_vocabulary_add(v, (gsa_slice){ k->at[i], LETTERS }, i < twice ? 2 : 1, NULL),
+            GSA_OK);
     ck_assert_int_eq(gsa_vocabulary_bound(v, KEYS - 1, NULL), GSA_OK);
     ck_assert_int_eq(gsa_vocabulary_freeze(v, 0, 0, NULL), GSA_OK);
     ck_assert_int_eq(gsa_vocabulary_size(v), GSA_WORD_FIRST + twice);
@@ -168,8 +168,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test chosen[] = { GSA_LOOP(chosen_keys_cost_what_others_do,
-                                                GSA_COUNT(tables)),
+    static const gsa_test chosen[] = { GSA_LOOP(chosen_keys_cost_what_others_do, GSA_COUNT(tables)),
                                        GSA_TEST(chosen_pairs_cost_what_others_do) };
     static const gsa_case cases[] = { GSA_CASE("chosen", chosen, 60) };
     return gsa_run_suite("collisions", cases, GSA_COUNT(cases), argc, argv);
