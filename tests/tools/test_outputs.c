@@ -155,6 +155,20 @@ static const row kept[] = {
     { NULL, EVAL "run --json not/x/../r --report not/r", 2, "both name", "test ! -e not" },
     { "mkdir into; ln -s into in", EVAL "run --json in/not/r --report into/not/r", 2, "both name",
       "test ! -e into/not" },
+    /* an output that is the file of standard output, or of standard error */
+    { NULL, EVAL "run --json out.txt", 2,
+      "'gsa eval --json' names 'out.txt', where standard output goes: one of the two would be lost",
+      "test ! -s out.txt" },
+    { "echo earlier >f; r=0; " GSA_COMMAND " " EVAL "run --json ./f >>f 2>e || r=$?; test $r = 2",
+      "--version", 0, NULL, "test $(cat f) = earlier && grep -q 'standard output goes' e" },
+    { NULL, EVAL "run --report - --json out.txt", 2, "where standard output goes", NULL },
+    { "ln -s out.txt l", EVAL "run --json l", 2, "'l', where standard output goes", "test -L l" },
+    { NULL, TRAIN "--report out.txt --out new", 2, "where standard output goes", "test ! -e new" },
+    { NULL, TRAIN "--report err.txt --out new", 2, "'err.txt', where standard error goes",
+      "test ! -e new" },
+    { NULL, EVAL "run --json /dev/stdout", 0, NULL, "test $(wc -l <out.txt) -gt 1" },
+    { ": >out.txt; ln out.txt two", EVAL "run --json two", 0, NULL,
+      "test -s out.txt && test -s two && ! cmp -s out.txt two" },
     /* a link, or a second name, leads nowhere */
     { "printf '42\\n' >foreign; ln foreign run/lock", "train --resume run --quiet --device cpu", 1,
       "'run/lock' cannot be locked", "test $(cat foreign) = 42" },
@@ -332,6 +346,8 @@ static const row of_runs[] = {
       "grep -q 'is a checkpoint' e && cmp model/vocab.txt v" },
     { DRAWN "cp model/labels.txt l; " INSPECT "--svg /dev/fd/3 3<>model/labels.txt 2>e",
       "--version", 0, NULL, "grep -q 'is a checkpoint' e && cmp model/labels.txt l" },
+    { DRAWN INSPECT "--stats --svg c.svg >c.svg 2>e", "--version", 0, NULL,
+      "grep -q 'where standard output goes' e && test ! -s c.svg" },
     { "cp model/labels.txt l; for o in --version --help '-inspect --version' '-inspect --help' "
       "'-inspect --man'; do ! case $o in -inspect*) " GSA_COMMAND "$o ;; *) " GSA_COMMAND
       " $o ;; esac >>model/labels.txt 2>e; grep -q 'is a checkpoint' e; done",
