@@ -137,6 +137,7 @@ START_TEST(attend_asked_wrongly)
     refuse(ARGS("attend", "--model", "sum", "--text", "a"), "the model reads numbers, not text");
     refuse(ARGS("attend", "--model", "text", "--text", ""), "the text is empty");
     refuse(ARGS("attend", "--model", "text", "--text", " \n\t"), "the text is empty");
+    refuse(ARGS("attend", "--model", "text", "--text", "\xef\xbb\xbf"), "the text is empty");
     refuse(ARGS("attend", "--model", "text", "--text", "a \xff"),
            "the text:1: invalid UTF-8 at byte 3");
     refuse(ARGS("attend", "--model", "text", "--text", "a", "--layer", "2"),

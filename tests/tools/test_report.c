@@ -86,6 +86,29 @@ START_TEST(the_page_has_what_the_folders_have)
 }
 END_TEST
 
+/* A run's JSON asks for no more pictures by splits that no run has. */
+START_TEST(splits_of_no_run_are_not_drawn)
+{
+    static const char *const names[] = { "s", "test", "dev0", "" };
+    json_t *report = json_object(), *splits = json_object();
+    train();
+    json_object_set_new(report, "splits", splits);
+    for (int i = 0; i < GSA_COUNT(names); i++)
+        json_object_set_new(splits, names[i],
+                            json_pack("{s:[{s:s}]}", "worst", "text", "a good one"));
+    ck_assert_int_eq(json_dump_file(report, "one/report.json", 0), 0);
+    run(ARGS("report", "one", "--errors", "3", "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    splits = json_object_get(json_object_get(run_at(page, 0), "report"), "splits");
+    for (int i = 0; i < GSA_COUNT(names); i++) {
+        json_t *worst = json_object_get(json_object_get(splits, names[i]), "worst");
+        ck_assert_int_eq(json_object_get(json_array_get(worst, 0), "picture") != NULL, i == 1);
+    }
+    json_decref(report), json_decref(page);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(the_comparison_is_that_of_compare)
 {
     train();
@@ -503,6 +526,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test data[] = { GSA_TEST(the_page_has_what_the_folders_have),
+                                     GSA_TEST(splits_of_no_run_are_not_drawn),
                                      GSA_TEST(the_comparison_is_that_of_compare),
                                      GSA_TEST(a_run_that_still_trains_is_shown),
                                      GSA_TEST(its_settings_make_it_again),

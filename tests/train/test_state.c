@@ -105,12 +105,15 @@ enum { COUNTS = sizeof(gsa_run_counts) / 8, SUMS = sizeof(gsa_run_sums) / 8 };
 START_TEST(every_number_and_tensor_has_a_range)
 {
     static const edit rows[] = {
-        NUMBER("counts", "due is 8", PLACE(due), 8, 0), /* a bit that nothing ever clears */
+        NUMBER("counts", "due is 8, expected 1 to 7", PLACE(due), 8,
+               0), /* a bit that nothing ever clears */
         NUMBER("counts", "due is -1", PLACE(due), -1, 0),
         NUMBER("counts", "step is 9223372036854775807", PLACE(step), INT64_MAX, 0),
         NUMBER("counts", "skipped is 0, expected 999996 to 999996", PLACE(step), 1000000, 0),
         { "counts", "epoch is 1, expected 45455 to ", PLACE(step), 1000000,
           .also = PLACE(applied) },
+        { "counts", "epoch is 1, and with its other counts no number would be right", PLACE(step),
+          INT64_C(1) << 50, .also = PLACE(applied) },
         { "counts", "is of step 5, expected ", PLACE(step), 5, .also = PLACE(applied) },
         NUMBER("counts", "due is 2, expected 3 to 7", PLACE(due), 2, 0), /* no evaluation */
         NUMBER("counts", "due is 4, expected 5 to 7", PLACE(due), 4, 0),

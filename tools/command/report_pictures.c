@@ -9,13 +9,18 @@
 #include "train/driver/session.h"
 #include "train/use/paths.h"
 
-enum { SHOWN_LENGTH = 12, MOST_EDGES = 50000 };
+enum {
+    SHOWN_LENGTH = 12,
+    MOST_EDGES = 50000,
+    MOST_BYTES = 1 << 26 /* of a page's pictures: a few bytes of a run's JSON ask for each */
+};
 
 typedef struct drawer {
     const gsa_reported *of;
     gsa_recycler *memory; /* whose file is the page */
     json_t *pictures;
     gsa_error *lack; /* else every reason is on the page */
+    int64_t *bytes;  /* of the pictures so far */
 } drawer;
 
 /* Takes the pictures of the page that was written; `object` learns the first one's place, or why
@@ -26,6 +31,11 @@ static void take(const drawer *d, gsa_status status, gsa_error *error, json_t *o
     const char *from = d->memory->written > 0 ? strstr(d->memory->made, before) : NULL,
                *end = from ? strstr(from, "</script>") : NULL;
     json_t *page = NULL;
+    *d->bytes += d->memory->written;
+    if (status == GSA_OK && *d->bytes > MOST_BYTES)
+        status = gsa_fail(error, GSA_ERR_LIMIT,
+                          "the page's pictures have more than %d bytes: the rest is left out",
+                          MOST_BYTES);
     if (status == GSA_OK && end)
         page =
             json_loadb(from + sizeof before - 1, (size_t)(end - from) - sizeof before + 1, 0, NULL);
@@ -150,7 +160,8 @@ static void attend(const drawer *d, const char *folder, int dev, json_t *wrong)
     const int64_t example = json_integer_value(number);
     gsa_apply_options apply = d->of->apply;
     gsa_error error = { 0 };
-    if (texts == 0 && !number && !json_object_get(wrong, "node")) return;
+    if (*d->bytes > MOST_BYTES || (texts == 0 && !number && !json_object_get(wrong, "node")))
+        return;
     apply.model = folder, apply.output = GSA_RECYCLE_TEXT;
     const gsa_attend_options options = { .texts = text,
                                          .n_texts = texts,
@@ -166,16 +177,16 @@ static void attend(const drawer *d, const char *folder, int dev, json_t *wrong)
 /* The first ones of each split, which are the worst. Nodes share the picture of their graph. */
 static void draw_errors(const drawer *d, const char *folder, json_t *run)
 {
+    const json_t *splits = json_object_get(json_object_get(run, "report"), "splits");
     json_t *graph = NULL;
-    const char *name;
-    json_t *split;
-    json_object_foreach (json_object_get(json_object_get(run, "report"), "splits"), name, split) {
+    for (int s = 0; s < GSA_SPLITS; s++) {
+        const json_t *split = json_object_get(splits, gsa_split_name(s));
         json_t *worst = json_object_get(split, "worst");
         if (!worst) worst = json_object_get(split, "worst_lines"); /* of a language model */
         for (size_t i = 0; i < json_array_size(worst) && (int64_t)i < d->of->errors; i++) {
             json_t *wrong = json_array_get(worst, i);
             if (graph) json_object_set(wrong, "picture", graph);
-            else attend(d, folder, strcmp(name, "dev") == 0, wrong);
+            else attend(d, folder, s == GSA_SPLIT_DEV, wrong);
             if (json_object_get(wrong, "node")) graph = json_object_get(wrong, "picture");
         }
     }
@@ -185,7 +196,8 @@ json_t *gsa_report_draw(const gsa_reported *of, json_t *runs, gsa_error *error)
 {
     gsa_recycler memory;
     gsa_error lack = { GSA_OK, "" };
-    const drawer d = { of, &memory, json_array(), &lack };
+    int64_t bytes = 0;
+    const drawer d = { of, &memory, json_array(), &lack, &bytes };
     gsa_recycler_start(&memory, of->system);
     for (int r = 0; r < of->count && lack.status == GSA_OK; r++) {
         json_t *run = json_array_get(runs, (size_t)r);

@@ -42,7 +42,12 @@ typedef struct real {
 static gsa_status check_whole(const whole *row, size_t count, const char *path, gsa_error *error)
 {
     for (size_t i = 0; i < count; i++)
-        if (row[i].value < row[i].low || row[i].value > row[i].high)
+        if (row[i].low > row[i].high)
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's %s is %" PRId64
+                            ", and with its other counts no number would be right",
+                            path, row[i].name, row[i].value);
+        else if (row[i].value < row[i].low || row[i].value > row[i].high)
             return gsa_fail(error, GSA_ERR_FORMAT,
                             "%s: the training state's %s is %" PRId64 ", expected %" PRId64
                             " to %" PRId64,
@@ -69,7 +74,8 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
 static gsa_status check_counts(const gsa_trainer *t, const char *path, gsa_error *error)
 {
     const gsa_run_counts *c = &t->counts;
-    const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
+    const int64_t all = GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT,
+                  most = INT64_C(1) << 53, step = within(c->step, most),
                   missed = step - within(c->applied, step), judged = c->evaluated >= 0,
                   stopped = (c->due & GSA_DUE_EVALUATION) != 0,
                   evaluated = within(c->evaluated, step),
@@ -86,8 +92,8 @@ static gsa_status check_counts(const gsa_trainer *t, const char *path, gsa_error
         { "skipped", c->skipped, missed, missed },
         { "epoch", c->epoch, epochs, within(INT32_MAX, step) },
         { "cursor", c->cursor, 0, step - within(c->epoch, step) },
-        { "due", c->due, c->due > 0 && c->cursor > 0 ? c->due | GSA_DUE_EVALUATION : 0,
-          c->cursor > 0 ? GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT : 0 },
+        { "due", c->due, c->due > 0 && c->cursor > 0 ? (c->due & all) | GSA_DUE_EVALUATION : 0,
+          c->cursor > 0 ? all : 0 },
         { "evaluated", c->evaluated, -1, step - stopped },
         { "has_best", c->has_best, judged, judged },
         { "best_step", c->best_step, judged, judged ? c->evaluated : 0 },

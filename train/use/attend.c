@@ -274,6 +274,8 @@ static gsa_status look_at_all(gsa_looker *l, gsa_error *error)
     for (int i = 0; i < o->n_texts && status == GSA_OK; i += each) {
         make_title(l, o->texts + i, each, 0, title);
         status = read_texts(l, o->texts + i, &line, error);
+        if (status == GSA_OK && l->session->task->examples(l->session->self, GSA_SPLIT_TEST) == 0)
+            status = gsa_fail(error, GSA_ERR_FORMAT, "the text is empty: it holds no token");
         if (status == GSA_OK) status = look(l, 0, title, error);
     }
     gsa_release(l->recycler->above.below, line);

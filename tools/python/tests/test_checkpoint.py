@@ -123,6 +123,15 @@ class Checkpoints(Case):
             data_offsets=header[other]["data_offsets"]))
         self.refuses(out, f"the data of '{WEIGHT}' begins at [0-9]+, which leaves a hole")
 
+    def test_a_shape_that_no_array_has_is_refused(self):
+        out, step = self.copied()
+        change(step, lambda header, data: header.update(
+            empty={"dtype": "F32", "shape": [0, 1 << 62], "data_offsets": [len(data)] * 2}))
+        for load in gsa.torch.Encoder.load, gsa.torch.Input.load, gsa.torch.load_checkpoint:
+            with self.assertRaisesRegex(gsa.Error, r"tensor empty has shape \[0, [0-9]{19}\], which "
+                                                   r"no array has"):
+                load(out)
+
     def test_a_matrix_of_another_shape_is_refused(self):
         out, step = self.copied()
         def turn(header, _):

@@ -83,8 +83,12 @@ def read_tensors(path):
             kind = _DTYPES[blob.dtype]
             data = ctypes.string_at(blob.data, lib.gsa_blob_count(ctypes.byref(blob)) *
                                     kind.itemsize) if blob.data else b""
-            out[blob.name.decode()] = np.frombuffer(data, kind).reshape(
-                blob.shape[:blob.dims]).copy()
+            name, shape = blob.name.decode(), blob.shape[:blob.dims]
+            try:
+                out[name] = np.frombuffer(data, kind).reshape(shape).copy()
+            except ValueError:  # no number, in more rows than an array has
+                raise L.ArgumentError(f"'{path}': tensor {name} has shape {shape}, which no array "
+                                      f"has") from None
         return out, {note.key.decode(): note.value.decode()
                      for note in found.notes[:found.n_notes]}
     finally:
