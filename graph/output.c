@@ -118,6 +118,12 @@ static gsa_status open_target(gsa_output *output, gsa_error *error)
                               : system->kind(system->user, output->path, NULL);
     if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
+    if (!owned && kind == GSA_FILE_REGULAR &&
+        gsa_descriptor_of(output->path) == GSA_ANOTHERS_DESCRIPTOR)
+        return gsa_fail(error, GSA_ERR_IO,
+                        "'%s' cannot be written: it is a descriptor of another process, and its "
+                        "file would be replaced: name the file",
+                        output->path);
     if (owned && kind == GSA_FILE_OTHER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is no regular file",
                         output->path);

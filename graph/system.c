@@ -150,7 +150,7 @@ static int follow(char *path, size_t room)
 }
 
 /* N of FOLDER/N, where that is a folder of this process's descriptors: /proc/self/fd and those of
- * its threads, by whatever name. -1: it is none. */
+ * its threads, by whatever name. -1: it is none; GSA_ANOTHERS_DESCRIPTOR. */
 static int descriptor_at(const char *path)
 {
     char folder[PATH_MAX], real[PATH_MAX], own[PATH_MAX];
@@ -160,10 +160,9 @@ static int descriptor_at(const char *path)
     snprintf(folder, sizeof folder, "%.*s.", (int)(digits - path), path);
     if (!realpath(folder, real) || !realpath("/proc/self", own)) return -1;
     const size_t bytes = strlen(own), end = strlen(real);
-    return strncmp(real, own, bytes) == 0 && real[bytes] == '/' &&
-                   strcmp(real + end - 3, "/fd") == 0
-               ? atoi(digits)
-               : -1;
+    if (strncmp(real, "/proc/", 6) != 0 || strcmp(real + end - 3, "/fd") != 0) return -1;
+    return strncmp(real, own, bytes) == 0 && real[bytes] == '/' ? atoi(digits)
+                                                                : GSA_ANOTHERS_DESCRIPTOR;
 }
 
 int gsa_descriptor_of(const char *path)
@@ -171,7 +170,7 @@ int gsa_descriptor_of(const char *path)
     char at[PATH_MAX];
     int number = -1, more = strlen(path) < sizeof at && !gsa_is_held(path);
     if (more) strcpy(at, path);
-    for (int i = 0; i < LINKS && number < 0 && more > 0; i++) {
+    for (int i = 0; i < LINKS && number == -1 && more > 0; i++) {
         number = descriptor_at(at);
         more = follow(at, sizeof at);
     }

@@ -24,6 +24,7 @@ static inline int gsa_is_held(const char *path)
 /* The descriptor that the path leads to, and that is written as it is: opened anew, a file that
  * the shell has open would be written from its begin. -1: none. */
 int gsa_descriptor_of(const char *path);
+enum { GSA_ANOTHERS_DESCRIPTOR = -2 }; /* of gsa_descriptor_of: of another process */
 
 /* The kind of the name itself: GSA_FILE_LINK for a link, where the table knows links. */
 static inline int gsa_entry_kind(const gsa_system *system, const char *path)

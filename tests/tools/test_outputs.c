@@ -209,6 +209,10 @@ static const row kept[] = {
       NULL, "test -L to && test -z \"$(ls own)\"" },
     { "mkdir own", "train t.tsv --quiet --device cpu --out own --set data.dev=none", 1, NULL,
       "test -d own" },
+    { "exec 3>log; echo mine >&3; r=0; " GSA_COMMAND " graph --topology star --length 3 --format "
+      "dot --out /proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'another process' "
+      "e",
+      "--version", 0, NULL, "test $(grep -c mine log) = 2" },
     /* a gsa average that was killed does not hold up the next one */
     { "mkdir -p mean/step-4.tmp-gsa; : >mean/step-4.tmp-gsa/config.ini",
       "average run --last 1 --out mean", 0, NULL,

@@ -4,6 +4,7 @@ import collections
 import functools
 import math
 import os
+import struct
 import threading
 
 import numpy as np
@@ -13,11 +14,19 @@ from . import _library as L
 from ._graph import graph_of  # noqa: F401  (for gsa.torch)
 
 lib = L.lib
-# A gsa_attention: its members in order, but struct_size
-packed = functools.partial(L.CALL.pack, L.CALL.size)
+_pack = functools.partial(L.CALL.pack, L.CALL.size)
 forward, backward = lib.gsa_attend_forward, lib.gsa_attend_backward
 # (double, threads): backends that nobody uses now, each with room for its sentence
 _pool = collections.defaultdict(list)
+
+
+def packed(*members):
+    """A gsa_attention: its members in order, but struct_size."""
+    try:
+        return _pack(*members)
+    except struct.error:
+        raise L.ArgumentError(f"{members[1]} heads of {members[2]} numbers; at most {L.INT_MAX} of "
+                              f"either were expected") from None
 
 
 class _Backend:

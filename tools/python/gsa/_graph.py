@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import itertools
+import os
 import threading
 import weakref
 
@@ -175,12 +176,16 @@ def int_list(values, what):
                               f"{array.dtype} of shape {array.shape}")
     if array.size and (array.min() < 0 or array.max() > 2**31 - 1):
         raise L.ArgumentError(f"{what}: {array.min()} .. {array.max()} is not in 0 .. 2^31-1")
-    return np.ascontiguousarray(array, np.int32)
+    return np.array(array, np.int32, order="C")  # a graph's own: the caller may change his
+
+
+def _lists(text):
+    """Lists of one's own: the caller may fill his with the next batch."""
+    return [L.listed("text", e, "tokens") for e in L.listed("text", text, "lists of tokens")]
 
 
 def _text(text, lengths):
     """The tokens of all examples as gsa_slice, and what must live as long."""
-    text = [L.listed("text", e, "tokens") for e in L.listed("text", text, "lists of tokens")]
     for token in itertools.chain(*text):
         if not isinstance(token, str):
             raise L.ArgumentError(f"text: {token!r} is a {type(token).__name__}; tokens are str")
@@ -235,8 +240,9 @@ class Graph:
         memory_length = None if memory is None else int_list(memory, "memory")
         if memory is not None and len(memory_length) != len(length):
             raise L.ArgumentError(f"memory: {len(memory_length)} lengths of {len(length)} examples")
+        text = None if text is None else _lists(text)
         slices = None if text is None else _text(text, length)
-        heads = L.whole("heads", heads, 1, L.INT_MAX)
+        heads = L.whole("heads", heads, 1, 4096)  # as the command
         limits = L._Limits(nodes=2**25, runs=2**26)  # the C library's own would take minutes
         handle = L.made(lib.gsa_graph_create, None, t._pattern)
         sequences = L._Sequences(
@@ -364,7 +370,20 @@ class Graph:
             at = None if slices is None else ctypes.addressof(slices)
             written = L.path("path", path)
             L.outside_checkpoints(path)
+            self._check_read(path)
             L.call(lib.gsa_graph_write, handle, example, at, written)
+
+    def _check_read(self, path):
+        """A file that the pattern was read from is not replaced."""
+        if not isinstance(self._keep, Topology):
+            return
+        spec, plugin, _ = self._keep._state
+        keys = path_keys(plugin)
+        for key, value in stack(spec)[0][0][0][1]:
+            if key in keys and os.path.exists(path) and os.path.exists(value) and \
+                    os.path.samefile(path, value):
+                raise L.ArgumentError(f"'{os.fspath(path)}' cannot be written: the pattern was "
+                                      f"read from it")
 
     def _edge_arguments(self):
         first = self.phase(0)

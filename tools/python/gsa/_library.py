@@ -324,9 +324,16 @@ def is_others(folder):
         return True
 
 
+OF_A_RUN = {"config.ini", "latest", "lock", "log.jsonl", "outcomes.jsonl", "result.json"}
+
+
 def outside_checkpoints(path):
-    """A checkpoint holds nothing else than its manifest lists."""
-    folder = os.path.dirname(os.path.realpath(path))
+    """A checkpoint holds nothing else than its manifest lists, and a run needs its files."""
+    folder, name = os.path.split(os.path.realpath(path))
+    if name in OF_A_RUN and any(_is_there(os.path.join(folder, of)) for of in
+                                ("log.jsonl", "latest")):
+        raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it is of a run, which needs "
+                            f"it")
     while folder != os.path.dirname(folder):
         names = ("manifest.sha256", "model.safetensors", "config.ini")
         if all(map(_is_there, (os.path.join(folder, name) for name in names))):

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pathlib
 import pickle
 import signal
 import struct
@@ -70,6 +71,35 @@ class Graphs(Case):
             self.assertEqual(networkx.read_graphml(path).number_of_edges(), 6)
             gsa.topology("star").graph([4, 6]).save(path, example=1)
             self.assertEqual(networkx.read_graphml(path).number_of_edges(), 37)
+
+    def test_the_caller_may_fill_his_lists_anew(self):
+        tokens, lengths = [["a", "b", "c"]], np.array([3], np.int32)
+        g = gsa.topology("star").graph(lengths, text=iter(tokens))
+        held = gsa.topology("star").graph(lengths, text=tokens)
+        tokens[0].clear()
+        lengths[0] = 9
+        with tempfile.TemporaryDirectory() as folder:
+            for graph in g, held:
+                path = os.path.join(folder, "x.dot")
+                graph.save(path)
+                with open(path, encoding="utf-8") as file:
+                    self.assertIn('"a', file.read())
+                self.assertEqual(graph.lengths.tolist(), [3])
+
+    def test_what_a_run_or_the_pattern_needs_is_not_replaced(self):
+        with tempfile.TemporaryDirectory() as folder:
+            read, result = (os.path.join(folder, name) for name in ("in.dot", "result.json"))
+            for path in read, result, os.path.join(folder, "latest"):
+                pathlib.Path(path).write_text("good\nbad\n")
+            spec = f"char_word:lexicon={read}"
+            g = gsa.topology(spec).graph([4], text=[list("good")])
+            with self.assertRaisesRegex(gsa.ArgumentError, "the pattern was read from it"):
+                g.save(read)
+            with self.assertRaisesRegex(gsa.ArgumentError, "it is of a run, which needs it"):
+                g.save(result)
+            self.assertEqual(pathlib.Path(read).read_text(), "good\nbad\n")
+            with self.assertRaisesRegex(gsa.ArgumentError, "heads"):
+                gsa.topology("head_area").graph([3], heads=2**31 - 1)
 
     def test_pickles_are_the_same_graph(self):
         star = gsa.topology("star").graph([4, 6])
@@ -208,7 +238,7 @@ class Refusals(Case):
             whole = "; a whole number from"
             self.refused(f"threads is {bad!r}{whole} 0 to 4096 was expected", gsa.attend, x, x, x,
                          g, threads=bad)
-            self.refused(f"heads is {bad!r}{whole} 1 to 2^31-1 was expected", star.graph, [4],
+            self.refused(f"heads is {bad!r}{whole} 1 to 4096 was expected", star.graph, [4],
                          heads=bad)
             self.refused(f"rows is {bad!r}{whole} 0 to 2^31-1 was expected", gsa.graph, EDGES,
                          rows=bad)

@@ -21,8 +21,7 @@ _INT, _REAL = 0, 1  # as enum gsa_type
 _SETTINGS = ("hidden", "heads", "head_dim", "ffn", "norm_eps", "dropout_attention",
              "dropout_hidden", "dropout_ffn", "activation", "norm", "bias", "scale", "readout")
 _LONGEST_TEXT = 1 << 24  # of a recipe, as the command reads it
-_OF_A_RUN = {"config.ini", "curve.svg", "latest", "lock", "log.jsonl", "outcomes.jsonl",
-             "result.json", _MANIFEST, _MODEL, _STATE}
+_OF_A_RUN = L.OF_A_RUN | {"curve.svg", _MANIFEST, _MODEL, _STATE}
 
 
 # ---- reading -----------------------------------------------------------------------------------
