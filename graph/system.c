@@ -208,6 +208,8 @@ static int posix_open(void *user, const char *path, int mode)
             ? -1
             : gsa_descriptor_of(path);
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
+    if (named == GSA_ANOTHERS_DESCRIPTOR && mode == GSA_OPEN_APPEND) /* it writes there, too */
+        return errno = EBADF, -1;
     const int file = open_at(path, flags[mode]);
     struct stat seen;
     if (mode == GSA_OPEN_READ && file >= 0 && fstat(file, &seen) == 0 && S_ISREG(seen.st_mode) &&

@@ -352,6 +352,9 @@ START_TEST(a_curve_of_many_reports_keeps_some)
         ck_assert_int_le(line->points, GSA_CHART_MOST);
         if (i == GSA_CHART_MOST - 1) ck_assert_int_eq(line->points, GSA_CHART_MOST);
     }
+    static const double beyond[] = { -1.7e308, 1.7e308, INFINITY, NAN };
+    for (int i = 0; i < GSA_COUNT(beyond); i++) /* of a log that anybody may have written */
+        gsa_chart_add(&curve, 0, beyond[i], 1), gsa_chart_add(&curve, 0, 1, beyond[i]);
     ck_assert_int_le(line->room, GSA_CHART_MOST);
     ck_assert_int_eq(line->points, (REPORTS + 31) / 32);
     for (int i = 0; i < line->points; i++) ck_assert_double_eq(line->point[i].x, 32 * i);

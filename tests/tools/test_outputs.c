@@ -213,6 +213,16 @@ static const row kept[] = {
       "dot --out /proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'another process' "
       "e",
       "--version", 0, NULL, "test $(grep -c mine log) = 2" },
+    { "mkdir r; for f in log.jsonl lock latest; do r=0; " GSA_COMMAND " train text.ini --quiet "
+      "--device cpu --out r >r/$f 2>e || r=$?; test $r = 2; grep -q \"r/$f' cannot be written: "
+      "standard output goes there\" e; rm r/$f; done; r=0; " GSA_COMMAND " average run --out r "
+      ">r/lock 2>e || r=$?; test $r = 2; grep -q 'standard output goes there' e",
+      "--version", 0, NULL, "test -z \"$(cat r/lock)\"" },
+    { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
+      "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
+    { "exec 3>log; r=0; " GSA_COMMAND " train text.ini --quiet --device cpu --results "
+      "/proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'cannot be written' e",
+      "--version", 0, NULL, "test $(grep -c mine log) = 1" },
     /* a gsa average that was killed does not hold up the next one */
     { "mkdir -p mean/step-4.tmp-gsa; : >mean/step-4.tmp-gsa/config.ini",
       "average run --last 1 --out mean", 0, NULL,

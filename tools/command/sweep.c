@@ -3,6 +3,8 @@
 #include "tools/command/sweep.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include "graph/system_parts.h"
 #include "train/runs/sweep.h"
 #include "tools/command/verbs.h"
@@ -64,13 +66,25 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
     return GSA_OK;
 }
 
-/* One that has its result is not made again. */
-static gsa_status check_replaced(const gsa_system *system, const char *out, const char *run,
-                                 gsa_error *error)
+/* Lines are not put into a run's folder under the name of a file that the run will make. */
+static gsa_status check_apart(const char *results, const char *folder, gsa_error *error)
 {
-    char folder[GSA_PATH_ROOM];
+    char at[GSA_PATH_ROOM];
+    struct stat own, there;
+    const char *slash = strrchr(results, '/');
+    snprintf(at, sizeof at, "%.*s.", slash ? (int)(slash + 1 - results) : 0, results);
+    if (!gsa_is_of_a_run(results, 1) || stat(at, &there) < 0 || stat(folder, &own) < 0 ||
+        there.st_ino != own.st_ino || there.st_dev != own.st_dev)
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' cannot be written: '%s' is a run, which has a file of that name", results,
+                    folder);
+}
+
+/* One that has its result is not made again. */
+static gsa_status check_replaced(const gsa_system *system, const char *folder, gsa_error *error)
+{
     int done;
-    snprintf(folder, sizeof folder, "%s/%s", out, run);
     const gsa_status status = gsa_see_in(system, folder, "result.json", &done, error);
     return status != GSA_OK || done ? status : gsa_check_replaced(folder, error);
 }
@@ -88,8 +102,12 @@ static gsa_status check_outputs(const gsa_args *args, const gsa_sweep_options *o
         if (!gsa_note_recipe(system, recipe, (const char *const *)plan.run[i].set,
                              plan.run[i].sets))
             status = gsa_out_of_memory(error, "the files that a recipe names", 4096);
-    for (int i = 0; status == GSA_OK && out && i < plan.runs; i++)
-        status = check_replaced(system, out, plan.run[i].name, error);
+    for (int i = 0; status == GSA_OK && out && i < plan.runs; i++) {
+        snprintf(own, sizeof own, "%s/%s", out, plan.run[i].name);
+        status = check_replaced(system, own, error);
+        if (status == GSA_OK && options->results)
+            status = check_apart(options->results, own, error);
+    }
     gsa_sweep_plan_release(&plan);
     snprintf(own, sizeof own, "%s/results.jsonl", out ? out : "");
     if (status == GSA_OK && out) status = gsa_check_appended(system, own, error);

@@ -56,8 +56,8 @@ typedef struct gsa_chart {
     int skipped; /* cases that were not measured */
 } gsa_chart;
 /* A point of one sample at the line's end. Beyond GSA_CHART_MOST every second sample is kept, then
- * every fourth, so that memory and picture stay small. What is not finite is left out, and so is
- * what there is no memory for. */
+ * every fourth, so that memory and picture stay small. What is beyond 1e100 or NaN is left out, and
+ * so is what there is no memory for. */
 void gsa_chart_add(gsa_chart *chart, int line, double x, double y);
 void gsa_chart_release(gsa_chart *chart); /* one without a line is fine */
 

@@ -17,7 +17,9 @@ enum {
     MARKED = 60 /* points: a line of more has no mark at each */
 };
 
-#define FONT "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC',sans-serif"
+/* Of a point: what an axis adds to it is a number, too. */
+#define LARGEST 1e100
+#define FONT    "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC',sans-serif"
 
 typedef struct sheet {
     const gsa_chart *chart;
@@ -351,7 +353,7 @@ static void keep_every_second(gsa_chart_line *line)
 void gsa_chart_add(gsa_chart *chart, int index, double x, double y)
 {
     gsa_chart_line *line = &chart->line[index];
-    if (!isfinite(x) || !isfinite(y)) return;
+    if (!(fabs(x) <= LARGEST && fabs(y) <= LARGEST)) return; /* nor NaN */
     if (line->points == GSA_CHART_MOST) keep_every_second(line);
     if (line->seen++ % (line->apart ? line->apart : 1)) return;
     if (line->points == line->room) {

@@ -121,6 +121,10 @@ class Topology:
 
     def __init__(self, spec, plugin=None, cache_bytes=64 << 20):
         self._state = (spec, L.paths("plugin", plugin), cache_bytes)
+        try:
+            self.folder = os.getcwd()  # of the paths in its spec
+        except OSError:  # it was removed
+            self.folder = ""
         self._registry = _registry(self._state[1])
         releases = [(lib.gsa_registry_release, self._registry)]
         try:
@@ -221,7 +225,7 @@ class Graph:
     def __init__(self, key, handle=None, remake=None, keep=None):
         if key is not _key:
             raise L.ArgumentError("gsa.graph or gsa.topology(SPEC).graph makes a Graph")
-        self._handle, self._remake, self._keep = handle, remake, keep
+        self._handle, self._remake, self._keep, self._text = handle, remake, keep, None
         self._lock = threading.Lock()
         self._room = np.empty(0, np.uint8), 0
         self._batch = lib.gsa_graph_batch(handle)
@@ -256,7 +260,7 @@ class Graph:
             lib.gsa_graph_release(handle)
             raise
         graph = cls(_key, handle, (_remake_pattern, (t, length, text, memory, heads)), t)
-        graph.lengths, graph.text, graph.heads = length, text, heads
+        graph._lengths, graph._text, graph.heads = length, text, heads
         return graph
 
     def __reduce__(self):
@@ -292,7 +296,16 @@ class Graph:
 
     @property
     def examples(self):
-        return len(self.lengths)
+        return len(self._lengths)
+
+    @property
+    def lengths(self):
+        return self._lengths.copy()
+
+    @property
+    def text(self):
+        """The tokens of each example, or None."""
+        return None if self._text is None else [list(tokens) for tokens in self._text]
 
     @property
     def phases(self):
@@ -365,8 +378,8 @@ class Graph:
         """One example as GraphML, DOT or Matrix Market, by the end of the path."""
         with self._held() as handle:
             example = L.whole("example", example, 0, self.examples - 1)
-            text = getattr(self, "text", None)
-            slices = None if text is None else _text([text[example]], [len(text[example])])
+            text = self._text
+            slices = None if text is None else _text([text[example]], [self._lengths[example]])
             at = None if slices is None else ctypes.addressof(slices)
             written = L.path("path", path)
             L.outside_checkpoints(path)
@@ -380,6 +393,7 @@ class Graph:
         spec, plugin, _ = self._keep._state
         keys = path_keys(plugin)
         for key, value in stack(spec)[0][0][0][1]:
+            value = os.path.join(self._keep.folder, value)
             if key in keys and os.path.exists(path) and os.path.exists(value) and \
                     os.path.samefile(path, value):
                 raise L.ArgumentError(f"'{os.fspath(path)}' cannot be written: the pattern was "
@@ -562,6 +576,6 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
     keep += [source, other, label, first, first_source]
     made = Graph(_key, L.made(lib.gsa_graph_of_edges, None, ctypes.byref(list_)), None)
     made._own_sources, made._example_rows, made._example_sources = sources, first, first_source
-    made.lengths = np.diff(first) if first is not None else np.array([rows])
+    made._lengths = np.diff(first) if first is not None else np.array([rows])
     del keep
     return made

@@ -324,7 +324,8 @@ def is_others(folder):
         return True
 
 
-OF_A_RUN = {"config.ini", "latest", "lock", "log.jsonl", "outcomes.jsonl", "result.json"}
+OF_A_RUN = {"asked.ini", "config.ini", "latest", "lock", "log.jsonl", "outcomes.jsonl",
+            "recipe.ini", "report.json", "result.json"}
 
 
 def outside_checkpoints(path):

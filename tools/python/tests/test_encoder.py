@@ -251,6 +251,9 @@ class Twin(Case):
             changed(step, encoder=spec)
             with self.assertRaisesRegex(gsa.Error, f"names the file '{path}' .lexicon."):
                 gsa.torch.Encoder.load(out)
+        changed(step, encoder="star*9")
+        self.refused("the checkpoint has no tensor encoder.0.1.*, by its config.ini encoder.0 has "
+                     "9 layers", gsa.torch.Encoder.load, out)
         for key in ("lexi con", "lexicon ", " lexicon", "lexi\tcon", "Lexicon", "lexicon\u00a0",
                     "lexi\n con", "lexi\rcon", "le\u017ficon"):
             changed(step, encoder=f"char_word:{key}={secret}")
@@ -355,6 +358,8 @@ class Twin(Case):
                 ("[model]\nhidden = 16\n", f"{path}: [model] has no encoder"),
                 ("[task]\nn = 1\n", f"{path}: [model] has no encoder"),
                 ("[DEFAULT]\nencoder = star\n[model]\n", f"{path}: [model] has no encoder"),
+                ("[model]\na" + 200000 * " " + "b\n", f"'{path}' is no recipe"),
+                ("[model]\na" + 200000 * " " + "b = 1\n", f"'{path}' is no recipe"),
                 ("[model]\nencoder = star\n[encoder.1]\ncyclic = 0\n",
                  f"{path}: sections [encoder.N] are not read here; all settings were expected in "
                  f"encoder = star")):

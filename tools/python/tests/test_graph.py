@@ -85,6 +85,11 @@ class Graphs(Case):
                 with open(path, encoding="utf-8") as file:
                     self.assertIn('"a', file.read())
                 self.assertEqual(graph.lengths.tolist(), [3])
+                graph.text[0].clear()
+                graph.lengths[0] = 9
+                graph.save(path)
+                with self.assertRaises(AttributeError):
+                    graph.lengths = [9]
 
     def test_what_a_run_or_the_pattern_needs_is_not_replaced(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,8 +100,9 @@ class Graphs(Case):
             g = gsa.topology(spec).graph([4], text=[list("good")])
             with self.assertRaisesRegex(gsa.ArgumentError, "the pattern was read from it"):
                 g.save(read)
-            with self.assertRaisesRegex(gsa.ArgumentError, "it is of a run, which needs it"):
-                g.save(result)
+            for name in result, os.path.join(folder, "report.json"):
+                with self.assertRaisesRegex(gsa.ArgumentError, "it is of a run, which needs it"):
+                    g.save(name)
             self.assertEqual(pathlib.Path(read).read_text(), "good\nbad\n")
             with self.assertRaisesRegex(gsa.ArgumentError, "heads"):
                 gsa.topology("head_area").graph([3], heads=2**31 - 1)

@@ -94,6 +94,18 @@ def read_tensors(path):
         lib.gsa_safetensors_release(ctypes.byref(found))
 
 
+def _line(line):
+    """As the library reads it: it goes on nowhere, and a key has no blanks, over which
+    configparser would take the square of their number."""
+    line = line.strip(" \t\r")
+    if not line or line[0] in "#[":
+        return line
+    key, equals, value = line.partition("=")
+    if not equals or len(key.split()) != 1:
+        raise configparser.Error
+    return f"{key.strip()}={value.strip()}"
+
+
 def read_step(step):
     """(config, tensors) of what `find` found."""
     config = configparser.ConfigParser(interpolation=None, delimiters=("=",), default_section="",
@@ -101,8 +113,7 @@ def read_step(step):
     config.optionxform = str
     path = os.path.join(step, "config.ini")
     try:
-        lines = (line.strip(" \t\r") for line in _text(path).split("\n"))
-        config.read_string("\n".join(lines))  # a line goes on nowhere, as in the library
+        config.read_string("\n".join(map(_line, _text(path).split("\n"))))
     except configparser.Error:  # its sentence would show the file's content
         raise L.ArgumentError(f"'{path}' is no recipe") from None
     tensors, _ = read_tensors(os.path.join(step, _MODEL))

@@ -411,12 +411,16 @@ class Encoder(nn.Module):
             raise ArgumentError(f"{where}: sections [encoder.N] are not read here; all settings "
                                 f"were expected in encoder = {spec[:99]}")
         segments = stack(spec)
-        if is_others(folder) or is_others(step):
+        others = is_others(folder) or is_others(step)
+        if others:
             _check_paths(where, segments, plugin)
         parts = sum(len(parts) * (1 if shared else layers) for parts, layers, shared in segments)
-        if parts > len(tensors):  # before there are patterns and modules for them
-            raise ArgumentError(f"the checkpoint has {len(tensors)} tensors, by its config.ini it "
-                                f"has {parts} layers")
+        held = sum(x.size > 0 for x in tensors.values())
+        if parts > held:  # before there are patterns and modules for them
+            raise ArgumentError(f"the checkpoint has {held} tensors, by its config.ini it has "
+                                f"{parts} layers")
+        for s, (_, layers, shared) in enumerate(segments if others else []):
+            _check_layers(tensors, f"{name}.{s}", 1 if shared else layers)
         return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
@@ -455,6 +459,16 @@ def _loaded(make, tensors, name):
     with torch.device("meta"):
         _check_tensors(make(), tensors, name)
     return _filled(make(), tensors, name)
+
+
+def _check_layers(tensors, prefix, layers):
+    """Each has tensors of its name."""
+    known = {key[len(prefix) + 1:].partition(".")[0] for key, x in tensors.items()
+             if key.startswith(f"{prefix}.") and x.size > 0}
+    for layer in range(layers):
+        if str(layer) not in known:
+            raise ArgumentError(f"the checkpoint has no tensor {prefix}.{layer}.*, by its "
+                                f"config.ini {prefix} has {layers} layers")
 
 
 def _check_paths(where, segments, plugin):
