@@ -57,7 +57,7 @@ START_TEST(threads_and_the_batch_change_no_bit)
                  { 8, 3, 0 },  { 16, 7, 0 }, { 1, 24, 0 },        { 2, 24, 0 },
                  { 3, 24, 0 }, { 8, 24, 0 }, { 1, 3, BACKWARDS }, { 3, 1, BESIDE } };
     if (!gsa_cpu_has(level[_i / PATTERNS])) return;
-    const int step = (call_of(_i).p->rows > 200 ? 3 : 1) * GSA_THIN(3);
+    const int step = (call_of(_i).p->rows > 200 ? 3 : 1) * GSA_THIN(9);
     for (int way = 0; way < 2; way++) {
         call want = call_of(_i);
         want.drop = way * 0.3, want.dead = way == 0 && want.p->biased;
@@ -80,7 +80,7 @@ START_TEST(outputs_past_the_caches_are_the_same)
     enum { NUMBERS = 1 << 22, HEADS = 4, DIM = 64 };
     call want = call_of(_i / 2);
     if (!gsa_cpu_has(level[want.at]) || !pattern_is_first(want.p) || want.p->format == GEMM) return;
-    if (want.p->alone || (_i / 2 + _i) % GSA_THIN(2)) return; /* takes long */
+    if (want.p->alone || (_i / 2 + _i) % GSA_THIN(4)) return; /* takes long */
     want.heads = HEADS, want.dim = DIM, want.drop = _i % 2 * 0.3;
     want.dead = _i % 2 == 0 && want.p->biased;
     call c = want;
@@ -104,7 +104,7 @@ START_TEST(heads_are_as_alone)
 {
     call wide = call_of(_i / 2);
     double dr[LABELS * MOST_DIM] = { 0 };
-    if (!gsa_cpu_has(level[wide.at]) || (_i / 2 + _i) % GSA_THIN(2)) return;
+    if (!gsa_cpu_has(level[wide.at]) || (_i / 2 + _i) % GSA_THIN(4)) return;
     wide.kept = _i % 2;
     attend(&wide);
     for (int32_t h = 0; h < wide.heads; h++) {

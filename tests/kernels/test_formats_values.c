@@ -51,7 +51,7 @@ START_TEST(equal_the_oracle)
     const int most = p->rows > 1000 || p->sources > 1000 ? 3
                      : p->format == INTERVAL             ? 12
                                                          : GSA_COUNT(dims),
-              count = most < GSA_THIN(2) ? 1 : most / GSA_THIN(2);
+              count = most < GSA_THIN(4) ? 1 : most / GSA_THIN(4);
     for (int i = 0; i < count && gsa_cpu_has(level[at]); i++)
         check_values(at, p, place * 37 + i * (GSA_COUNT(dims) / count));
 }

@@ -54,11 +54,10 @@ static void same_edges(int step, double off)
                      xml_count(document, "node"));
     for (int64_t i = 0; i < count; i++) {
         const page_edge *own = &page.edge[i];
-        ck_assert_msg(own->from == edge[i].from && own->to == edge[i].to &&
-                          own->label == edge[i].label && own->head_from == edge[i].head_from &&
-                          own->head_to == edge[i].head_to &&
-                          (double)page_layer(&page, own) == layer[i],
-                      "edge %lld is another", (long long)i);
+        if (own->from != edge[i].from || own->to != edge[i].to || own->label != edge[i].label ||
+            own->head_from != edge[i].head_from || own->head_to != edge[i].head_to ||
+            (double)page_layer(&page, own) != layer[i])
+            ck_abort_msg("edge %lld is another", (long long)i);
         if (i % step) continue;
         same_text(document, "e_name", i, page_label(&page, own));
         same_text(document, "e_interaction", i, page_phase(&page, own));
@@ -69,9 +68,9 @@ static void same_edges(int step, double off)
         double *weight = xml_numbers(document, key, &same);
         ck_assert_int_eq(same, count);
         for (int64_t i = 0; i < count; i++)
-            ck_assert_msg(fabs(weight[i] - page.weight[i * page.columns + h]) < off,
-                          "edge %lld, head %lld: %.9g, the page has %.9g", (long long)i,
-                          (long long)h, weight[i], page.weight[i * page.columns + h]);
+            if (!(fabs(weight[i] - page.weight[i * page.columns + h]) < off))
+                ck_abort_msg("edge %lld, head %lld: %.9g, the page has %.9g", (long long)i,
+                             (long long)h, weight[i], page.weight[i * page.columns + h]);
         free(weight);
     }
     free(document), free(edge), free(layer);
