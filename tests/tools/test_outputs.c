@@ -218,6 +218,14 @@ static const row kept[] = {
       "standard output goes there\" e; rm r/$f; done; r=0; " GSA_COMMAND " average run --out r "
       ">r/lock 2>e || r=$?; test $r = 2; grep -q 'standard output goes there' e",
       "--version", 0, NULL, "test -z \"$(cat r/lock)\"" },
+    { "mkdir -p runs/old; : >runs/old/config.ini; echo old >runs/last; r=0; " GSA_COMMAND " train "
+      "t.tsv --quiet --device cpu >>runs/last 2>e || r=$?; test $r = 2; grep -q "
+      "'standard output goes there' e",
+      "--version", 0, NULL, "test $(cat runs/last) = old && test $(ls runs | wc -l) = 2" },
+    { "mkdir -p tb/run; f=tb/run/events.out.tfevents.0.gsa; r=0; " GSA_COMMAND " report run --out "
+      "page.html --tensorboard tb >$f 2>e || r=$?; test $r = 2; grep -q 'standard output goes "
+      "there' e",
+      "--version", 0, NULL, "test ! -e page.html" },
     { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
     { "exec 3>log; r=0; " GSA_COMMAND " train text.ini --quiet --device cpu --results "

@@ -230,18 +230,12 @@ static gsa_status check_own(const char *path, gsa_error *error)
     return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
 }
 
-/* Else the command's last line would go to a file that has lost its name. */
-static gsa_status check_streams(const char *path, gsa_error *error)
+gsa_status gsa_check_stream(const gsa_system *system, const char *path, gsa_error *error)
 {
-    static const char *const called[] = { "standard output", "standard error" };
-    struct stat own, there;
-    gsa_status status = see_file(path, -1, &own, error);
-    for (int i = 0; status == GSA_OK && S_ISREG(own.st_mode) && i < 2; i++)
-        if (fstat(STDOUT_FILENO + i, &there) == 0 && there.st_ino == own.st_ino &&
-            there.st_dev == own.st_dev)
-            status = gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s goes there",
-                              path, called[i]);
-    return status;
+    const char *stream = gsa_stream_to(system, path);
+    return stream ? gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s goes there", path,
+                             stream)
+                  : GSA_OK;
 }
 
 gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
@@ -252,7 +246,7 @@ gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
     for (int i = 0; i < GSA_RUN_FILES + 2 && status == GSA_OK; i++) {
         snprintf(path, sizeof path, "%s/%s", folder,
                  i < GSA_RUN_FILES ? gsa_run_files[i] : more[i - GSA_RUN_FILES]);
-        status = check_streams(path, error);
+        status = gsa_check_stream(gsa_system_default(), path, error);
     }
     for (int i = 0; i < GSA_RUN_FILES && status == GSA_OK; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, gsa_run_files[i]);

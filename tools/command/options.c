@@ -307,19 +307,21 @@ int gsa_is_one_output(const gsa_system *system, const char *a, const char *b)
             x.there.st_dev == y.there.st_dev);
 }
 
-/* A file that is made anew takes the name of what a stream of the command went to. */
-static gsa_status check_streams(const gsa_args *args, const gsa_option *option, const char *path,
-                                gsa_error *error)
+const char *gsa_stream_to(const gsa_system *system, const char *path)
 {
-    static const char *const stream[] = { "/dev/stdout", "/dev/stderr" }, *const called[] = {
-        "standard output", "standard error"
-    };
-    for (int i = 0; i < 2 && gsa_descriptor_of(path) < 0; i++)
-        if (gsa_is_one_output(args->system, path, stream[i]))
-            return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "'%s%s --%s' names '%s', where %s goes: one of the two would be lost",
-                            GSA_VERB_CALLED(args->verb), option->name, path, called[i]);
-    return GSA_OK;
+    return gsa_is_one_output(system, path, "/dev/stdout")   ? "standard output"
+           : gsa_is_one_output(system, path, "/dev/stderr") ? "standard error"
+                                                            : NULL;
+}
+
+static gsa_status check_stream(const gsa_args *args, const gsa_option *option, const char *path,
+                               gsa_error *error)
+{
+    const char *stream = gsa_descriptor_of(path) < 0 ? gsa_stream_to(args->system, path) : NULL;
+    if (!stream) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s%s --%s' names '%s', where %s goes: one of the two would be lost",
+                    GSA_VERB_CALLED(args->verb), option->name, path, stream);
 }
 
 /* Of two outputs that are one file only the last would stay. */
@@ -330,7 +332,7 @@ static gsa_status check_outputs(const gsa_args *args, gsa_error *error)
     for (; option < end; option++) {
         const char *path = gsa_args_text(args, option->name);
         if (option->type != GSA_OPTION_OUTPUT || !path) continue;
-        const gsa_status status = check_streams(args, option, path, error);
+        const gsa_status status = check_stream(args, option, path, error);
         if (status != GSA_OK) return status;
         for (const gsa_option *other = option + 1; other < end; other++) {
             const char *second = gsa_args_text(args, other->name);

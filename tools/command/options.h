@@ -89,5 +89,8 @@ gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error
 const char *gsa_option_default(const gsa_option *option);
 /* Do both write one file or folder, by whatever names? */
 int gsa_is_one_output(const gsa_system *system, const char *a, const char *b);
+/* "standard output" or "standard error", where it goes to that file, else NULL: a file that is made
+ * anew takes the name of it, and what the command prints is lost. */
+const char *gsa_stream_to(const gsa_system *system, const char *path);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#include "tools/command/verbs.h"
 #include "topologies/words.h"
 #include "train/driver/recycle.h"
 #include "train/look/look.h"
@@ -255,6 +256,7 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_
     gsa_look *look = NULL;
     int took = 0;
     gsa_status status = out ? check_out(system, out, error) : GSA_OK;
+    if (status == GSA_OK && (!out || is_last(out))) status = gsa_check_stream(system, LAST, error);
     if (status == GSA_OK)
         status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
     run->made = !out || gsa_entry_kind(system, out) == GSA_FILE_ABSENT;

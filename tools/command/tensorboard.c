@@ -152,7 +152,8 @@ static gsa_status check_run(const gsa_system *system, const char *folder, const 
     folder_of(run, name, sizeof name);
     snprintf(own, sizeof own, "%s/%s", folder, name);
     snprintf(events, sizeof events, "%s/" EVENTS, own);
-    const gsa_status status = gsa_check_outside(system, own, error);
+    gsa_status status = gsa_check_outside(system, own, error);
+    if (status == GSA_OK) status = gsa_check_stream(system, events, error);
     if (status != GSA_OK) return gsa_fail_at(error, status, "--tensorboard %s", folder);
     if (!gsa_is_one_output(system, events, page)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,

@@ -152,6 +152,9 @@ int gsa_note_pattern(const gsa_pattern *pattern);
 /* Fails where something must not be put to the end of the file: it was read, or is of a checkpoint
  * or a run. Before its own lines are read. */
 gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error);
+/* Fails where the command's own file would replace what standard output or standard error goes
+ * to. */
+gsa_status gsa_check_stream(const gsa_system *system, const char *path, gsa_error *error);
 /* Fails where a run would replace a file of its folder that was read (but config.ini, of which
  * gsa_train says it), or that standard output or standard error goes to. */
 gsa_status gsa_check_replaced(const char *folder, gsa_error *error);

@@ -335,12 +335,26 @@ def outside_checkpoints(path):
                                 ("log.jsonl", "latest")):
         raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it is of a run, which needs "
                             f"it")
+    if _begins(path, b'{"run": "'):
+        raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it holds the results of runs")
     while folder != os.path.dirname(folder):
         names = ("manifest.sha256", "model.safetensors", "config.ini")
         if all(map(_is_there, (os.path.join(folder, name) for name in names))):
             raise ArgumentError(f"'{os.fspath(path)}' cannot be written: '{folder}' is a "
                                 f"checkpoint, which holds nothing else")
         folder = os.path.dirname(folder)
+
+
+def _begins(path, text):
+    if not _is_there(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(text)) == text
+    except PermissionError:  # may be written, but not read
+        return False
+    except OSError as why:
+        raise FileError(f"'{path}' cannot be examined: {why}") from None
 
 
 def _is_there(path):

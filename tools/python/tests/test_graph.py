@@ -103,6 +103,10 @@ class Graphs(Case):
             for name in result, os.path.join(folder, "report.json"):
                 with self.assertRaisesRegex(gsa.ArgumentError, "it is of a run, which needs it"):
                     g.save(name)
+            kept = os.path.join(folder, "sweep.json")
+            pathlib.Path(kept).write_text('{"run": "seed-1"}\n')
+            with self.assertRaisesRegex(gsa.ArgumentError, "it holds the results of runs"):
+                g.save(kept)
             self.assertEqual(pathlib.Path(read).read_text(), "good\nbad\n")
             with self.assertRaisesRegex(gsa.ArgumentError, "heads"):
                 gsa.topology("head_area").graph([3], heads=2**31 - 1)
