@@ -217,6 +217,62 @@ START_TEST(what_is_no_lock_is_left_alone)
 }
 END_TEST
 
+/* What a run writes is its process's number and a line end: anything else is a user's. */
+START_TEST(a_number_of_no_run_stays)
+{
+    static const char *const texts[] = { "4711",      "00123456789012345678901234567",
+                                         "0\n",       "04711\n",
+                                         "4194305\n", "99999999\n",
+                                         "\n",        "4711\n\n",
+                                         "4711 \n",   "12345678901234567890123456789012\n" };
+    gsa_scratch s;
+    gsa_lock lock;
+    gsa_error error;
+    int64_t bytes;
+    gsa_scratch_open(&s);
+    for (int i = 0; i < GSA_COUNT(texts); i++) {
+        gsa_put_file(gsa_scratch_path(&s, "lock"), texts[i], (int64_t)strlen(texts[i]));
+        ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) ==
+                          GSA_ERR_ARGUMENT,
+                      "%s", texts[i]);
+        ck_assert_msg(strstr(error.text, "/lock' is a file with other text") != NULL, "%s",
+                      error.text);
+        char *text = gsa_get_file(gsa_scratch_path(&s, "lock"), &bytes);
+        ck_assert(bytes == (int64_t)strlen(texts[i]) && memcmp(text, texts[i], bytes) == 0);
+        free(text);
+    }
+    gsa_put_file(gsa_scratch_path(&s, "lock"), "4194304\n", 8);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_OK);
+    gsa_lock_release(&lock);
+    ck_assert(!gsa_exists(gsa_scratch_path(&s, "lock")));
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+/* A user's, or of a run that was killed before it wrote its number: it locks, and stays empty. */
+START_TEST(an_empty_lock_stays)
+{
+    gsa_scratch s;
+    gsa_lock lock, second;
+    gsa_error error;
+    int64_t bytes;
+    gsa_scratch_open(&s);
+    gsa_put_file(gsa_scratch_path(&s, "lock"), "", 0);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK,
+                      "%s", error.text);
+        ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error),
+                         GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(error.text, "is in use: another process writes") != NULL, "%s",
+                      error.text);
+        gsa_lock_release(&lock);
+        free(gsa_get_file(gsa_scratch_path(&s, "lock"), &bytes));
+        ck_assert_int_eq(bytes, 0);
+    }
+    gsa_scratch_close(&s);
+}
+END_TEST
+
 #define TMP ".tmp-gsa-00000f00"
 START_TEST(what_a_kill_left_is_removed)
 {
@@ -431,6 +487,8 @@ int main(int argc, char **argv)
     static const gsa_test folders[] = { GSA_TEST(one_at_a_time),
                                         GSA_TEST(the_lock_of_another_run_stays),
                                         GSA_TEST(what_is_no_lock_is_left_alone),
+                                        GSA_TEST(a_number_of_no_run_stays),
+                                        GSA_TEST(an_empty_lock_stays),
                                         GSA_TEST(what_a_kill_left_is_removed),
                                         GSA_TEST(a_lock_may_vanish),
                                         GSA_TEST(many_come_and_go),

@@ -1,13 +1,15 @@
 #include "train/driver/lock.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "graph/system_parts.h"
 #include "gsa/checkpoint_parts.h"
 #include "train/driver/session.h"
 
-enum { TRIES = 100, NUMBER = 32 };
+enum { TRIES = 100, NUMBER = 32, MOST_PROCESS = 1 << 22 /* Linux; others have fewer */ };
+enum { LOCK_ABSENT, LOCK_EMPTY, LOCK_OF_RUN, LOCK_OTHER };
 
 /* ---- what is a checkpoint ------------------------------------------------------------------ */
 
@@ -60,7 +62,7 @@ void gsa_lock_give_back(gsa_lock *lock)
     const gsa_system *system = lock->system;
     if (!lock->path) return;
     /* while it is held: see take. Another may have the name by now. */
-    if (!system->same || system->same(system->user, lock->file, lock->path))
+    if (!lock->stays && (!system->same || system->same(system->user, lock->file, lock->path)))
         system->remove(system->user, lock->path);
     system->close(system->user, lock->file);
     gsa_release(system, lock->path);
@@ -74,20 +76,28 @@ void gsa_lock_release(gsa_lock *lock)
     *lock = (gsa_lock){ 0 };
 }
 
-/* The number in the file, "" where none is there or no file does; < 0: it cannot be read.
- * *pure: nothing else is there. */
-static int read_number(const gsa_system *system, const char *path, char number[NUMBER], int *pure)
+/* A run writes its process's number and a line end, nothing else. */
+static int form_of(const char *text, int64_t bytes)
 {
-    *number = 0, *pure = 1;
+    const size_t digits = strspn(text, "0123456789");
+    if (bytes == 0) return LOCK_EMPTY;
+    return *text != '0' && digits > 0 && digits < 8 && atol(text) <= MOST_PROCESS &&
+                   (size_t)bytes == digits + 1 && text[digits] == '\n'
+               ? LOCK_OF_RUN
+               : LOCK_OTHER;
+}
+
+/* The number in the file, "" where no run's is there; < 0: it cannot be read. */
+static int read_number(const gsa_system *system, const char *path, char number[NUMBER], int *form)
+{
+    *number = 0, *form = LOCK_ABSENT;
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     if (file < 0) return errno == ENOENT ? 0 : -1;
     const int64_t bytes = system->read(system->user, file, number, NUMBER - 1);
     const int why = errno;
     number[bytes > 0 ? bytes : 0] = 0;
-    const size_t digits = strspn(number, "0123456789");
-    *pure =
-        (size_t)(bytes > 0 ? bytes : 0) == digits + (number[digits] == '\n') && digits < NUMBER - 1;
-    number[digits] = 0;
+    *form = form_of(number, bytes);
+    number[*form == LOCK_OF_RUN ? strlen(number) - 1 : 0] = 0;
     system->close(system->user, file);
     errno = why;
     return bytes < 0 ? -1 : 0;
@@ -97,8 +107,8 @@ static gsa_status held(const gsa_system *system, const char *folder, const char 
                        gsa_error *error)
 {
     char number[NUMBER];
-    int pure;
-    read_number(system, path, number, &pure);
+    int form;
+    read_number(system, path, number, &form);
     return gsa_fail(
         error, GSA_ERR_ARGUMENT,
         "folder '%s' is in use: %s%s writes there; wait for its end, or choose another folder",
@@ -112,15 +122,15 @@ static gsa_status broken(const char *path, gsa_error *error)
 
 /* Nothing is opened that is no file (a FIFO would wait for its other end), nothing is overwritten
  * that no run wrote. */
-static gsa_status check_own(const gsa_system *system, const char *path, gsa_error *error)
+static gsa_status check_own(const gsa_system *system, const char *path, int *form, gsa_error *error)
 {
     char number[NUMBER];
-    int pure;
     const int kind = gsa_entry_kind(system, path);
+    *form = LOCK_ABSENT;
     if (kind == GSA_FILE_ABSENT) return GSA_OK;
-    if (kind < 0 || (kind == GSA_FILE_REGULAR && read_number(system, path, number, &pure) < 0))
+    if (kind < 0 || (kind == GSA_FILE_REGULAR && read_number(system, path, number, form) < 0))
         return broken(path, error);
-    if (kind == GSA_FILE_REGULAR && pure) return GSA_OK;
+    if (kind == GSA_FILE_REGULAR && *form != LOCK_OTHER) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is %s, not the lock of a run: move it away",
                     path,
                     kind == GSA_FILE_FOLDER    ? "a folder"
@@ -130,21 +140,43 @@ static gsa_status check_own(const gsa_system *system, const char *path, gsa_erro
 }
 
 /* GSA_OK, and *taken 0 where the file is no longer the one of that name: who had the lock took it
- * away between open and lock. A lock that cannot be written is taken away, too. */
-static gsa_status take(const gsa_system *system, const char *folder, const char *path, int file,
-                       int *taken, gsa_error *error)
+ * away between open and lock. A lock that cannot be written is taken away, too. A file that was
+ * there and is empty may be a user's, or of a run that was killed before it wrote: it locks as it
+ * is, and stays so. */
+static gsa_status take(const gsa_system *system, const char *folder, const char *path,
+                       gsa_lock *lock, int *taken, gsa_error *error)
 {
     char own[NUMBER];
+    int form;
     const int bytes = snprintf(own, sizeof own, "%ld\n", (long)getpid());
-    if (system->lock(system->user, file, 0) < 0)
+    if (system->lock(system->user, lock->file, 0) < 0)
         return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
-    if (system->same && !system->same(system->user, file, path)) return GSA_OK;
+    if (system->same && !system->same(system->user, lock->file, path)) return GSA_OK;
+    gsa_status status = check_own(system, path, &form, error); /* now that nobody writes it */
+    lock->stays &= form == LOCK_EMPTY;
+    *taken = status == GSA_OK && lock->stays;
+    if (status != GSA_OK || *taken) return status;
     if (system->truncate(system->user, path, 0) < 0)
         return errno == ENOENT ? GSA_OK : broken(path, error);
-    *taken = system->write(system->user, file, own, bytes) == bytes;
+    *taken = system->write(system->user, lock->file, own, bytes) == bytes;
     if (*taken) return GSA_OK;
-    const gsa_status status = broken(path, error);
+    status = broken(path, error);
     system->remove(system->user, path);
+    return status;
+}
+
+/* One try: see take. */
+static gsa_status open_and_take(const gsa_system *system, const char *folder, const char *path,
+                                gsa_lock *lock, int *taken, gsa_error *error)
+{
+    int form;
+    gsa_status status = check_own(system, path, &form, error);
+    if (status != GSA_OK) return status;
+    lock->stays = form == LOCK_EMPTY;
+    lock->file = system->open(system->user, path, GSA_OPEN_OWN);
+    if (lock->file < 0) return broken(path, error);
+    status = take(system, folder, path, lock, taken, error);
+    if (!*taken) system->close(system->user, lock->file);
     return status;
 }
 
@@ -158,14 +190,9 @@ static gsa_status lock_opened(const gsa_system *system, const char *folder, gsa_
     char *path = gsa_alloc(system, room, 1);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
     snprintf(path, room, "%s/lock", folder);
-    for (int i = 0; i < TRIES && !taken && status == GSA_OK; i++) {
-        status = check_own(system, path, error);
-        if (status != GSA_OK) break;
-        const int file = system->open(system->user, path, GSA_OPEN_OWN);
-        status = file < 0 ? broken(path, error) : take(system, folder, path, file, &taken, error);
-        if (taken) lock->path = path, lock->file = file;
-        else if (file >= 0) system->close(system->user, file);
-    }
+    for (int i = 0; i < TRIES && !taken && status == GSA_OK; i++)
+        status = open_and_take(system, folder, path, lock, &taken, error);
+    if (taken) lock->path = path;
     if (taken) return GSA_OK;
     if (status == GSA_OK) status = held(system, folder, path, error);
     gsa_release(system, path);

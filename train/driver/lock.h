@@ -1,6 +1,7 @@
 /* lock.h - one process at a time writes into a run's folder: an advisory lock on its file `lock`,
  * which holds the process's number and goes when the lock is given back. The lock dies with its
- * process, whatever ends it: a file that a killed one left locks nothing. */
+ * process, whatever ends it: a file that a killed one left locks nothing. An empty `lock` that was
+ * there is locked as it is, and stays. */
 #ifndef GSA_LOCK_H
 #define GSA_LOCK_H
 #include "graph/anchor.h"
@@ -10,7 +11,8 @@ typedef struct gsa_lock {
                                  NULL: the lock is not held */
     gsa_anchor *anchor;
     char *path; /* NULL where the table has no locks */
-    int file, zero;
+    int file;
+    int stays; /* the lock was there, empty: no run is known to have made it */
 } gsa_lock;
 
 /* Fails where the folder, which need not be there, or one above it is a checkpoint of a model:
