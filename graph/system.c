@@ -14,6 +14,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 
 enum { LINKS = 40 }; /* a chain has no more of them */
 
@@ -380,15 +383,49 @@ static int64_t posix_resolve(void *user, const char *path, char *out, int64_t ro
     return errno = ELOOP, -1;
 }
 
+/* Who else may read and write `from` (a POSIX access control list), and nobody else, may do so with
+ * the new file. 1; 0: it has no such list; < 0: that is not known, or the list cannot be given. */
+static int copy_list(int file, int from)
+{
+#ifdef __linux__
+    static const char name[] = "system.posix_acl_access";
+    char list[4096];
+    const ssize_t bytes = fgetxattr(from, name, list, sizeof list);
+    const int none = bytes < 0 && (errno == ENODATA || errno == ENOTSUP);
+    if (bytes > 0) return fsetxattr(file, name, list, (size_t)bytes, 0) < 0 ? -1 : 1;
+    /* the folder may have given one to what is new in it */
+    if (fremovexattr(file, name) < 0 && errno != ENODATA && errno != ENOTSUP) return -1;
+    return none ? 0 : -1;
+#else
+    (void)file, (void)from;
+    return 0;
+#endif
+}
+
+/* Nobody may do more than before. Where the group is another one, its members were among all
+ * others, and those of the old one are now; with a list, that is not so. */
+static mode_t narrow(mode_t mode, int list, int same_group)
+{
+    if (list < 0 || (list > 0 && !same_group)) return mode & 0700;
+    return same_group ? mode : mode & (0700 | (mode >> 3 & mode & 07) * 011);
+}
+
 static int posix_keep_mode(void *user, int file, const char *path)
 {
     (void)user;
     struct stat seen, made;
     if (stat_at(path, 1, &seen) < 0 || fstat(file, &made) < 0) return -1;
+    int same_group = 1;
     if ((seen.st_uid != made.st_uid || seen.st_gid != made.st_gid) &&
-        fchown(file, seen.st_uid, seen.st_gid) < 0 && errno != EPERM)
-        return -1;                            /* EPERM: only root gives a file away */
-    return fchmod(file, seen.st_mode & 0777); /* no set-user-ID: the content is another's */
+        fchown(file, seen.st_uid, seen.st_gid) < 0) {
+        if (errno != EPERM && errno != EINVAL) return -1; /* only root gives a file away */
+        same_group = seen.st_gid == made.st_gid || fchown(file, (uid_t)-1, seen.st_gid) == 0;
+    }
+    const int from = open_at(path, O_RDONLY | O_NONBLOCK);
+    const int list = copy_list(file, from);
+    if (from >= 0) close(from);
+    /* no set-user-ID: the content is another's */
+    return fchmod(file, narrow(seen.st_mode & 0777, list, same_group));
 }
 
 static int posix_same(void *user, int file, const char *path)

@@ -1,12 +1,18 @@
 /* Files: all or nothing, devices never renamed over, every fault reported. */
+#define _GNU_SOURCE /* setgroups */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 #include "support/faults.h"
 #include "support/suite.h"
 
@@ -523,6 +529,95 @@ START_TEST(a_file_keeps_its_permissions)
 }
 END_TEST
 
+/* What user 1001 of the group 2000, too, makes of a file of 1002 and `group` with that mode. */
+static struct stat written_over(const char *path, gid_t group, mode_t mode)
+{
+    struct stat seen;
+    int status;
+    put_file(path, "old");
+    ck_assert(chown(path, 1002, group) == 0 && chmod(path, mode) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        gsa_output *output;
+        const gid_t more = 2000;
+        if (setgroups(1, &more) < 0 || setgid(1001) < 0 || setuid(1001) < 0) _exit(1);
+        if (gsa_output_open(NULL, path, &output, NULL) != GSA_OK) _exit(2);
+        _exit(gsa_output_commit(output, NULL) == GSA_OK ? 0 : 3);
+    }
+    ck_assert(waitpid(child, &status, 0) == child && status == 0);
+    ck_assert(stat(path, &seen) == 0 && seen.st_uid == 1001);
+    ck_assert_int_eq(remove(path), 0);
+    return seen;
+}
+
+/* Only root gives a file away. Its group can be kept by who is in it; else the new group, and who
+ * has left the old one, may do what all could. Who may not read it does not see whether it has a
+ * list of others (below). */
+START_TEST(a_new_owner_lets_nobody_in)
+{
+    static const struct {
+        gid_t group;
+        mode_t mode, left;
+    } files[] = { { 2000, 0640, 0640 }, { 2000, 0604, 0600 }, { 3000, 0640, 0600 },
+                  { 3000, 0604, 0600 }, { 3000, 0664, 0644 }, { 3000, 0775, 0755 } };
+    char folder[64], path[128];
+    if (geteuid() != 0) return;
+    make_place(folder);
+    ck_assert_int_eq(chmod(folder, 0777), 0);
+    snprintf(path, sizeof path, "%s/file", folder);
+    for (int i = 0; i < GSA_COUNT(files); i++) {
+        const struct stat seen = written_over(path, files[i].group, files[i].mode);
+        ck_assert_uint_eq(seen.st_gid, files[i].group == 2000 ? 2000 : 1001);
+        ck_assert_uint_eq(seen.st_mode & 07777, files[i].left);
+    }
+    rmdir(folder);
+}
+END_TEST
+
+#ifdef __linux__
+#define LIST "system.posix_acl_access"
+/* user::rw-, user:1234:rw-, group::---, mask::rw-, other::--- */
+static const unsigned char list[] = { 2,   0,   0,   0,   1,   0,   6,  0,   255, 255, 255,
+                                      255, 2,   0,   6,   0,   210, 4,  0,   0,   4,   0,
+                                      0,   0,   255, 255, 255, 255, 16, 0,   6,   0,   255,
+                                      255, 255, 255, 32,  0,   0,   0,  255, 255, 255, 255 };
+
+/* The mode of a file with such a list says its mask, not what its group may. */
+START_TEST(a_list_of_who_may_read_is_kept)
+{
+    char folder[64], path[128], kept[sizeof list + 1];
+    struct stat seen;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    put_file(path, "old");
+    if (setxattr(path, LIST, list, sizeof list, 0) == 0) { /* else there are none here */
+        write_text(path, "new");
+        ck_assert_int_eq(getxattr(path, LIST, kept, sizeof kept), sizeof list);
+        ck_assert_mem_eq(kept, list, sizeof list);
+        ck_assert(stat(path, &seen) == 0);
+        ck_assert_uint_eq(seen.st_mode & 07777, 0660);
+        /* what the folder gives to new files is not what this one had */
+        ck_assert_int_eq(setxattr(folder, "system.posix_acl_default", list, sizeof list, 0), 0);
+        ck_assert_int_eq(removexattr(path, LIST), 0);
+        ck_assert_int_eq(chmod(path, 0640), 0);
+        write_text(path, "new");
+        ck_assert_int_eq(getxattr(path, LIST, kept, sizeof kept), -1);
+        ck_assert(stat(path, &seen) == 0);
+        ck_assert_uint_eq(seen.st_mode & 07777, 0640);
+    }
+    remove(path);
+    if (geteuid() == 0) { /* a group that is not kept is in no list either */
+        ck_assert_int_eq(chmod(folder, 0777), 0);
+        put_file(path, "old");
+        if (setxattr(path, LIST, list, sizeof list, 0) == 0)
+            ck_assert_uint_eq(written_over(path, 3000, 0664).st_mode & 07777, 0600);
+        remove(path);
+    }
+    rmdir(folder);
+}
+END_TEST
+#endif
+
 /* Standard output is a file that holds something: it goes on after that, and keeps its name and
  * inode. */
 START_TEST(a_descriptor_is_written_where_it_is)
@@ -594,6 +689,10 @@ int main(int argc, char **argv)
                                         GSA_TEST(standard_output_is_written_and_stays_open),
                                         GSA_TEST(a_link_stays_and_what_it_names_is_written),
                                         GSA_TEST(a_file_keeps_its_permissions),
+                                        GSA_TEST(a_new_owner_lets_nobody_in),
+#ifdef __linux__
+                                        GSA_TEST(a_list_of_who_may_read_is_kept),
+#endif
                                         GSA_TEST(a_descriptor_is_written_where_it_is) };
     static const gsa_test files[] = { GSA_TEST(files_that_cannot_be_read_have_a_sentence),
                                       GSA_TEST(folders_are_made_with_their_parents),
