@@ -20,6 +20,8 @@
 #include "checkpoint_parts.h"
 #include "graph/system_parts.h"
 
+#define OLD ".old" /* step-N.old[-K]: what no run of the folder wrote, and was in the way */
+
 struct gsa_checkpoint {
     const gsa_system *system;
     int64_t step;
@@ -202,17 +204,16 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
     return status;
 }
 
-/* *path: the first of step-N.tmp-gsa, step-N.tmp-gsa-1... that is not there. */
-static gsa_status pick_temporary(const gsa_system *system, const char *folder, int64_t step,
-                                 char **path, gsa_error *error)
+/* *path: the first of step-N<suffix>, step-N<suffix>-1... that is not there. */
+static gsa_status pick_free(const gsa_system *system, const char *folder, int64_t step,
+                            const char *suffix, char **path, gsa_error *error)
 {
     int kind = GSA_FILE_REGULAR;
     gsa_status status = GSA_OK;
     for (int k = 0; status == GSA_OK && kind != GSA_FILE_ABSENT; k++) {
         char number[16] = "";
         if (k > 0) snprintf(number, sizeof number, "-%d", k);
-        *path =
-            gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING "%s", folder, step, number);
+        *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s%s", folder, step, suffix, number);
         if (!*path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
         kind = gsa_entry_kind(system, *path);
         if (kind < 0) status = cannot(*path, "seen", error);
@@ -230,7 +231,8 @@ static gsa_status discard(const gsa_system *system, const char *folder, int64_t 
     char *to = NULL;
     const int renamed = strncmp(suffix, GSA_WRITING, strlen(GSA_WRITING)) != 0;
     gsa_status status = from ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    if (status == GSA_OK && renamed) status = pick_temporary(system, folder, step, &to, error);
+    if (status == GSA_OK && renamed)
+        status = pick_free(system, folder, step, GSA_WRITING, &to, error);
     if (status == GSA_OK && renamed && system->rename(system->user, from, to) < 0)
         status = cannot(from, "removed", error);
     if (status == GSA_OK) status = remove_folder(system, renamed ? to : from, error);
@@ -394,7 +396,8 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     gsa_status status = make_folder(system, folder, error);
     if (status == GSA_OK) status = gsa_checkpoint_clean(system, folder, error);
     if (status == GSA_OK)
-        status = pick_temporary(system, folder, checkpoint->step, &checkpoint->writing, error);
+        status =
+            pick_free(system, folder, checkpoint->step, GSA_WRITING, &checkpoint->writing, error);
     if (status == GSA_OK && system->make_folder(system->user, checkpoint->writing) < 0)
         status = cannot(checkpoint->writing, "made", error);
     return status;
@@ -523,7 +526,7 @@ static gsa_status check_ours(const gsa_checkpoint *checkpoint, int64_t step, int
 }
 
 /* step-N.tmp-gsa to step-N; what is there steps aside and comes back when that fails. Where no run
- * wrote it, it becomes a step-N.old, which stays. */
+ * wrote it, it becomes a step-N.old[-K], which stays. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
@@ -535,10 +538,12 @@ static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
     int own = 1;
     gsa_status status = replaces ? check_ours(checkpoint, checkpoint->step, &own, error) : GSA_OK;
     if (status != GSA_OK) return status;
-    char *old = gsa_text_of(system, "%s%s", checkpoint->place, own ? GSA_REPLACED : ".old");
-    if (!old)
+    char *old = NULL;
+    if (!own) status = pick_free(system, checkpoint->folder, checkpoint->step, OLD, &old, error);
+    else if (replaces && !(old = gsa_text_of(system, "%s" GSA_REPLACED, checkpoint->place)))
         status = gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
-    else if (replaces && system->rename(system->user, checkpoint->place, old) < 0)
+    if (status != GSA_OK) return status;
+    if (replaces && system->rename(system->user, checkpoint->place, old) < 0)
         status = cannot(checkpoint->place, "replaced", error);
     else if (system->rename(system->user, checkpoint->writing, checkpoint->place) < 0) {
         status = cannot(checkpoint->place, "put in place", error);

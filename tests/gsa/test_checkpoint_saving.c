@@ -315,6 +315,21 @@ START_TEST(a_step_that_the_run_did_not_make_is_never_removed)
     save_of(gsa_scratch_path(&scratch, "run"), 8, "ours", 1);
     ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
                      "latest step-3 step-4 step-5 step-6 step-8 step-8.old");
+    for (int round = 0; round < 2; round++) { /* nor a user's step-N.old, an empty folder or not */
+        marked_copy(scratch.folder, "theirs/step-8", "run/step-9");
+        if (round == 0)
+            ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-9.old"), 0700), 0);
+        else gsa_put_file(gsa_scratch_path(&scratch, "run/step-9.old/notes"), "kept", 4);
+        save_of(gsa_scratch_path(&scratch, "run"), 9, "ours", 1);
+        ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+                         round == 0 ? "latest step-3 step-4 step-5 step-6 step-8.old step-9 "
+                                      "step-9.old step-9.old-1"
+                                    : "latest step-3 step-4 step-5 step-6 step-8.old step-9 "
+                                      "step-9.old step-9.old-1 step-9.old-2");
+        ck_assert(!gsa_exists(gsa_scratch_path(&scratch, "run/step-9.old/state")));
+        ck_assert_int_eq(
+            gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-9")), 0);
+    }
     gsa_scratch_close(&scratch);
 }
 END_TEST
