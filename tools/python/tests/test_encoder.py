@@ -357,7 +357,13 @@ class Twin(Case):
         for text, sentence in (
                 ("[model]\nhidden = 16\n", f"{path}: [model] has no encoder"),
                 ("[task]\nn = 1\n", f"{path}: [model] has no encoder"),
-                ("[DEFAULT]\nencoder = star\n[model]\n", f"{path}: [model] has no encoder"),
+                ("[default]\nencoder = star\n[model]\n", f"{path}: [model] has no encoder"),
+                ("[DEFAULT]\nencoder = star\n[model]\n", f"'{path}' is no recipe"),
+                ("[model]\n[model]\n", f"'{path}' is no recipe"),
+                ("[model]\nencoder = star\nencoder = full\n", f"'{path}' is no recipe"),
+                ("encoder = star\n", f"'{path}' is no recipe"),
+                ("[model]\n[" + 200000 * " " + "b\n", f"'{path}' is no recipe"),
+                ("[model]\n[ ]" + 200000 * " " + "b\n", f"'{path}' is no recipe"),
                 ("[model]\na" + 200000 * " " + "b\n", f"'{path}' is no recipe"),
                 ("[model]\na" + 200000 * " " + "b = 1\n", f"'{path}' is no recipe"),
                 ("[model]\nencoder = star\n[encoder.1]\ncyclic = 0\n",
@@ -378,6 +384,10 @@ class Modules(Case):
     def encoder(self, spec="star*2", **settings):
         torch.manual_seed(1)
         return gsa.torch.Encoder(spec, hidden=16, heads=2, **settings)
+
+    def test_phases_have_the_librarys_bound(self):
+        self.refused("the stack has 350000 phases over all layers; at most 349525 were expected",
+                     self.encoder, ",".join(175 * ["star:share*1000"]))
 
     def test_examples_do_not_touch_each_other(self):
         x = torch.randn(12, 16)

@@ -1,11 +1,11 @@
 """Checkpoints of the command. The library finds, checks, reads and writes them, by its one rule."""
 
-import configparser
 import ctypes
 import errno
 import functools
 import numbers
 import os
+import re
 import stat
 import warnings
 from contextlib import contextmanager
@@ -21,6 +21,8 @@ _INT, _REAL = 0, 1  # as enum gsa_type
 _SETTINGS = ("hidden", "heads", "head_dim", "ffn", "norm_eps", "dropout_attention",
              "dropout_hidden", "dropout_ffn", "activation", "norm", "bias", "scale", "readout")
 _LONGEST_TEXT = 1 << 24  # of a recipe, as the command reads it
+_SECTION = re.compile(r"\[[ \t]*([a-z][a-z0-9_.]*)[ \t]*\]")
+_PAIR = re.compile(r"([a-z][a-z0-9_.]*)[ \t]*=[ \t]*(.*)")
 _OF_A_RUN = L.OF_A_RUN | {"curve.svg", _MANIFEST, _MODEL, _STATE}
 
 
@@ -94,30 +96,28 @@ def read_tensors(path):
         lib.gsa_safetensors_release(ctypes.byref(found))
 
 
-def _line(line):
-    """As the library reads it: it goes on nowhere, and a key has no blanks, over which
-    configparser would take the square of their number."""
-    line = line.strip(" \t\r")
-    if not line or line[0] in "#[":
-        return line
-    key, equals, value = line.partition("=")
-    if not equals or len(key.split()) != 1:
-        raise configparser.Error
-    return f"{key.strip()}={value.strip()}"
+def _config(path):
+    """section -> key -> text, as the library reads it, in a time that grows with the text alone."""
+    config, section = {}, None
+    for line in _text(path).split("\n"):
+        line = line.strip(" \t\r")
+        if not line or line[0] in "#;":
+            continue
+        name, pair = _SECTION.fullmatch(line), _PAIR.fullmatch(line)
+        if name and name[1] not in config:
+            section = config[name[1]] = {}
+        elif pair and section is not None and pair[1] not in section:
+            section[pair[1]] = pair[2]
+        else:  # the line itself would show the file's content
+            raise L.ArgumentError(f"'{path}' is no recipe")
+    return config
 
 
 def read_step(step):
     """(config, tensors) of what `find` found."""
-    config = configparser.ConfigParser(interpolation=None, delimiters=("=",), default_section="",
-                                       comment_prefixes=("#",))
-    config.optionxform = str
-    path = os.path.join(step, "config.ini")
-    try:
-        config.read_string("\n".join(map(_line, _text(path).split("\n"))))
-    except configparser.Error:  # its sentence would show the file's content
-        raise L.ArgumentError(f"'{path}' is no recipe") from None
+    config = _config(os.path.join(step, "config.ini"))
     tensors, _ = read_tensors(os.path.join(step, _MODEL))
-    return {section: dict(config[section]) for section in config.sections()}, tensors
+    return config, tensors
 
 
 def load_checkpoint(folder):

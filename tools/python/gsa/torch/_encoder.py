@@ -20,6 +20,7 @@ from ._ops import aggregate, attend
 
 _ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "gelu": F.gelu,
                 "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+_PHASES = (1 << 20) // 3  # of a stack, as the library has them
 _GRAPHS = 32  # batches of patterns by length whose edges are kept
 
 
@@ -173,6 +174,11 @@ class Encoder(nn.Module):
         self._sequence = part.schema.kinds[part.schema.sequence].name
 
     def _order(self):
+        phases = sum(layers * sum(not p.once for part in parts for p in part.schema.phases)
+                     for parts, layers, _ in self._segments)
+        if phases > _PHASES:
+            raise ArgumentError(f"the stack has {phases} phases over all layers; at most {_PHASES} "
+                                f"were expected")
         self._steps, layer = [], 0
         for s, (parts, layers, _) in enumerate(self._segments):
             self._steps.append(_Step(s))
