@@ -22,7 +22,7 @@ typedef struct gsa_stack_pass {
     uint8_t *stale;    /* by stack kind: its ghosts are older than their owners' rows */
     gsa_tensor **old;  /* as of the start of the phase, or of its together group */
     gsa_tensor *input, *memory;
-    projection *projections;
+    projection **projections; /* [n_steps] lists, by what is projected and the weight */
     gsa_readout *readout;
     int at, tap, done; /* the next step; the next tap; layers */
 } executor;
@@ -32,9 +32,18 @@ static gsa_tensor *value(gsa_parameter *p)
     return p ? &p->value : NULL;
 }
 
+/* A list for each step keeps them short: a step projects each kind that it reads twice at most, and
+ * one list of all would be looked through for each. */
+static projection **projections_of(const executor *x, const void *data, const void *weight)
+{
+    const uint64_t hash = gsa_random((uintptr_t)data, (uintptr_t)weight, 0);
+    return &x->projections[hash % (uint64_t)x->stack->n_steps];
+}
+
 static gsa_tensor *projected(const executor *x, const gsa_tensor *rows, const gsa_parameter *weight)
 {
-    for (const projection *p = x->projections; p && rows->rows > 0; p = p->before)
+    if (rows->rows == 0) return NULL;
+    for (const projection *p = *projections_of(x, rows->data, weight); p; p = p->before)
         if (p->data == rows->data && p->rows == rows->rows && p->weight == weight) return p->y;
     return NULL;
 }
@@ -48,8 +57,9 @@ static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight,
     gsa_tensor *y = gsa_op_linear(x->tape, rows, value(weight), value(bias));
     projection *p = y ? gsa_tape_host(x->tape, (int64_t)sizeof *p) : NULL;
     if (p) {
-        *p = (projection){ x->projections, rows->data, weight, rows->rows, y };
-        x->projections = p;
+        projection **list = projections_of(x, rows->data, weight);
+        *p = (projection){ *list, rows->data, weight, rows->rows, y };
+        *list = p;
     }
     return y;
 }
@@ -321,6 +331,7 @@ static int prepare(executor *x)
 {
     const gsa_stack *stack = x->stack;
     const int64_t kinds = stack->n_kinds * (int64_t)sizeof(gsa_tensor *);
+    const int64_t lists = stack->n_steps * (int64_t)sizeof *x->projections;
     if (x->batch->stack != stack)
         return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s",
                              stack->name, x->batch->stack->name),
@@ -330,8 +341,10 @@ static int prepare(executor *x)
     x->old = gsa_tape_host(x->tape, kinds);
     x->stale = gsa_tape_host(x->tape, stack->n_kinds);
     x->base = gsa_tape_host(x->tape, stack->n_parts * (int64_t)sizeof *x->base);
-    if (!x->now || !x->old || !x->base || !x->stale) return 0;
+    x->projections = gsa_tape_host(x->tape, lists);
+    if (!x->now || !x->old || !x->base || !x->stale || !x->projections) return 0;
     memset(x->now, 0, (size_t)kinds);
+    memset(x->projections, 0, (size_t)lists);
     memset(x->stale, 0, (size_t)stack->n_kinds);
     for (int p = 0; p < stack->n_parts; p++) {
         int64_t bytes;

@@ -11,6 +11,7 @@ typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; 
     gsa_parameter *up, *up_bias, *down, *down_bias;
     gsa_parameter *gain, *shift;
     gsa_parameter *label_vectors, *label_bias;
+    int needed; /* by a step that a readout depends on */
 } gsa_phase_weights;
 
 typedef struct gsa_stack_kind {        /* kinds with equal names are one */

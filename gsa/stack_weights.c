@@ -76,12 +76,13 @@ static void phase_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *w
 }
 
 /* The step that owns the same weights already: same part, same name, and the same layer or a shared
- * one. */
-static int shared_weights(const gsa_stack *stack, int at)
+ * one. Such a step is behind `first`, where its segment begins, or its layer if that shares with
+ * none: else each step would look at all before it. */
+static int shared_weights(const gsa_stack *stack, int first, int at)
 {
     const gsa_step *step = &stack->steps[at];
     const gsa_phase *phase = gsa_step_phase(stack, step);
-    for (int i = 0; i < at; i++) {
+    for (int i = first; i < at; i++) {
         const gsa_step *other = &stack->steps[i];
         if (other->what != GSA_STEP_PHASE || other->part != step->part) continue;
         if ((other->layer < 0) != (step->layer < 0)) continue;
@@ -136,12 +137,15 @@ static gsa_status kind_rows(gsa_stack *stack, gsa_parameters *parameters, gsa_er
 gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, gsa_error *error)
 {
     gsa_status status = kind_rows(stack, parameters, error);
-    int first_layer = 0;
+    int first_layer = 0, first = 0;
     for (int i = 0; i < stack->n_steps && status == GSA_OK; i++) {
         gsa_step *step = &stack->steps[i];
         if (step->what == GSA_STEP_ENTER) first_layer = i > 0 ? stack->steps[i - 1].layer + 1 : 0;
+        if (step->what == GSA_STEP_ENTER ||
+            (step->what == GSA_STEP_LAYER_END && !stack->segments[step->segment].share))
+            first = i;
         if (step->what != GSA_STEP_PHASE) continue;
-        step->weights = shared_weights(stack, i);
+        step->weights = shared_weights(stack, first, i);
         if (step->weights < 0)
             status = new_weights(stack, step, step->layer - first_layer, parameters, error);
     }
@@ -167,13 +171,11 @@ static void flag_weights(gsa_phase_weights *w)
 
 void gsa_stack_flag_unreached(gsa_stack *stack)
 {
-    for (int w = 0; w < stack->n_weights; w++) {
-        int needed = 0;
-        for (int i = 0; i < stack->n_steps; i++)
-            needed |= stack->steps[i].what == GSA_STEP_PHASE && stack->steps[i].weights == w &&
-                      stack->steps[i].needed;
-        if (!needed) flag_weights(&stack->weights[w]);
-    }
+    for (int i = 0; i < stack->n_steps; i++)
+        if (stack->steps[i].what == GSA_STEP_PHASE && stack->steps[i].needed)
+            stack->weights[stack->steps[i].weights].needed = 1;
+    for (int w = 0; w < stack->n_weights; w++)
+        if (!stack->weights[w].needed) flag_weights(&stack->weights[w]);
     for (int k = 0; k < stack->n_kinds; k++)
         if (stack->kinds[k].rows && !stack->kinds[k].needed)
             stack->kinds[k].rows->flags |= GSA_UNREACHED;

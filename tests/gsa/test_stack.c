@@ -504,6 +504,21 @@ START_TEST(one_value_is_projected_once)
 }
 END_TEST
 
+/* With a look at all before it for each step, these took minutes. */
+START_TEST(many_layers_take_a_time_that_grows_with_them)
+{
+    static const char segment[] = "star:share*1000";
+    enum { SEGMENTS = 16 };
+    char text[SEGMENTS * sizeof segment] = "";
+    for (int s = 0; s < SEGMENTS; s++) strcat(strcat(text, s ? "," : ""), segment);
+    const double rows[2 * 6] = { 1, 2, 3, 4, 5, 6 };
+    world w = world_with(NULL, GSA_F32, text, GSA_READ_SUMMARY);
+    run(&w, (const int32_t[]){ 2 }, 1, rows, 0);
+    ck_assert_int_eq(gsa_stack_layers(w.stack), SEGMENTS * 1000);
+    world_close(&w);
+}
+END_TEST
+
 /* ---- steady state -------------------------------------------------------------------------- */
 START_TEST(a_step_allocates_nothing_after_warm_up)
 {
@@ -548,7 +563,9 @@ int main(int argc, char **argv)
                                         GSA_TEST(every_failing_allocation_is_met) };
     static const gsa_test skipping[] = { GSA_TEST(what_reaches_no_readout_is_skipped_and_said),
                                          GSA_TEST(a_batch_of_no_examples_is_a_batch) };
-    static const gsa_test projections[] = { GSA_TEST(one_value_is_projected_once) };
+    static const gsa_test projections[] = { GSA_TEST(one_value_is_projected_once),
+                                            GSA_TEST(
+                                                many_layers_take_a_time_that_grows_with_them) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing_after_warm_up, 4) };
     static const gsa_case cases[] = {
         GSA_CASE("equations", equations, 60),     GSA_CASE("names", names, 30),
