@@ -15,6 +15,7 @@
 #include "lexicon.h"
 #include <inttypes.h>
 #include <string.h>
+#include "graph/slots.h"
 #include "graph/utf8.h"
 #include "host.h"
 
@@ -40,8 +41,8 @@ struct gsa_lexicon {
     uint16_t page[PAGES]; /* of a code point, 0: an empty one */
     gsa_letter *letter;   /* [pages][PAGE] */
     int64_t pages;
-    gsa_state *state; /* [places]: number 1 is the first, 0 is the root */
-    uint32_t places;
+    gsa_state *state;      /* [places]: number 1 is the first, 0 is the root */
+    uint32_t places, seed; /* seed: of the places, which no word list knows (graph/slots.h) */
     int64_t states, words; /* states: with the root */
 };
 
@@ -53,7 +54,7 @@ static inline gsa_letter *letter_of(const gsa_lexicon *x, uint32_t code)
 /* Where the search for a child begins. */
 static inline uint32_t place_of(const gsa_lexicon *x, uint32_t parent, uint32_t character)
 {
-    uint32_t hash = parent * 0x9e3779b1u ^ character * 0x85ebca6bu;
+    uint32_t hash = parent * 0x9e3779b1u ^ character * 0x85ebca6bu ^ x->seed;
     hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
     return (uint32_t)((uint64_t)(hash ^ hash >> 13) * x->places >> 32);
 }
@@ -397,6 +398,7 @@ static gsa_status pack(gsa_growing *g, gsa_error *error)
     uint32_t *number = gsa_alloc(x->system, (size_t)x->states, sizeof *number);
     x->state = gsa_alloc_zero(x->system, (size_t)places, sizeof *x->state);
     x->places = (uint32_t)places;
+    x->seed = (uint32_t)gsa_slot_seed(x->state);
     if (number && x->state) fill_table(g, number);
     gsa_release(x->system, number);
     return number && x->state
