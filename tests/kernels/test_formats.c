@@ -58,7 +58,7 @@ START_TEST(threads_and_the_batch_change_no_bit)
                  { 3, 24, 0 }, { 8, 24, 0 }, { 1, 3, BACKWARDS }, { 3, 1, BESIDE } };
     if (!gsa_cpu_has(level[_i / PATTERNS])) return;
     const int step = (call_of(_i).p->rows > 200 ? 3 : 1) * GSA_THIN(9);
-    for (int way = 0; way < 2; way++) {
+    for (int way = (_i % PATTERNS + _i / PATTERNS) % GSA_THIN(2); way < 2; way += GSA_THIN(2)) {
         call want = call_of(_i);
         want.drop = way * 0.3, want.dead = way == 0 && want.p->biased;
         attend(&want);
