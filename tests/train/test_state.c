@@ -229,6 +229,21 @@ START_TEST(every_number_and_tensor_has_a_range)
 }
 END_TEST
 
+/* Where an example has several targets. */
+START_TEST(targets_are_of_examples)
+{
+    static const edit none = NUMBER("counts", "", PLACE(dev) + 1, 0, 0);
+    rig r;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.eval_every=2");
+    stop_run(&r, "run", 4);
+    apply(&r, "run", &none);
+    ck_assert_int_ne(rig_resume(&r, "run"), GSA_OK);
+    ck_assert_msg(strstr(r.error.text, "dev[1] is 0, expected 1 to "), "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(second_moments_are_means_of_squares)
 {
     static const edit negative = NUMBER("second/head.out.bias", "", 1, 0, -1);
@@ -588,6 +603,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test hostile[] = { GSA_LOOP(all_that_a_state_holds, 10),
                                         GSA_TEST(every_number_and_tensor_has_a_range),
+                                        GSA_TEST(targets_are_of_examples),
                                         GSA_LOOP(second_moments_are_means_of_squares, 2),
                                         GSA_TEST(weights_beside_the_present_model_are_refused),
                                         GSA_TEST(bits_and_cuts_are_survived),

@@ -119,7 +119,8 @@ static gsa_status check_score(const gsa_trainer *t, const char *path, gsa_error 
     const int64_t held = own ? within(d[EXAMPLES], most) : most;
     const whole rows[NUMBERS] = {
         { "dev[0]", d[TARGETS], 0, most },
-        { "dev[1]", d[EXAMPLES], same ? d[TARGETS] : 0, same ? d[TARGETS] : most },
+        { "dev[1]", d[EXAMPLES], same ? d[TARGETS] : own && d[TARGETS] > 0,
+          same ? d[TARGETS] : most },
         { "dev[3]", d[FOUND], 0, held },
         { "dev[4]", d[WANTED], 0, held },
         { "dev[6]", d[STRICT_FOUND], 0, held },
