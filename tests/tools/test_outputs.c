@@ -228,6 +228,16 @@ static const row kept[] = {
       "--version", 0, NULL, "test ! -e page.html" },
     { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
+    { "mkdir -p s/seed-1; ln -s s/seed-1/result.json to.jsonl",
+      TRAIN "--seeds 2 --out s --results to.jsonl", 2,
+      "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
+    { "mkdir -p s/seed-1; r=0; " GSA_COMMAND
+      " train text.ini --quiet --device cpu --seeds 2 --out s --results "
+      "/dev/fd/3 3>s/seed-1/asked.ini 2>e || r=$?; test $r = 2; grep -q 'is a run, which' e; "
+      "r=0; " GSA_COMMAND
+      " train text.ini --quiet --device cpu --seeds 2 --out s >s/seed-1/asked.ini "
+      "2>e || r=$?; test $r = 2; grep -q 'standard output goes there' e",
+      "--version", 0, NULL, "test ! -e s/seed-1/config.ini" },
     { "exec 3>log; r=0; " GSA_COMMAND " train text.ini --quiet --device cpu --results "
       "/proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'cannot be written' e",
       "--version", 0, NULL, "test $(grep -c mine log) = 1" },

@@ -297,6 +297,14 @@ static int place_of(const gsa_system *system, const char *path, gsa_place *place
            S_ISDIR(place->there.st_mode);
 }
 
+int gsa_place_of_output(const gsa_system *system, const char *path, char at[PATH_MAX])
+{
+    gsa_place place;
+    if (!place_of(system, path, &place)) return 0;
+    strcpy(at, place.path);
+    return 1;
+}
+
 /* Is what both write one file or folder? A file with two names is two: each gets its own. */
 int gsa_is_one_output(const gsa_system *system, const char *a, const char *b)
 {

@@ -5,6 +5,7 @@
  *     Parsing keeps pointers into argv, which must outlive the gsa_args. Nothing here prints. */
 #ifndef GSA_OPTIONS_H
 #define GSA_OPTIONS_H
+#include <limits.h>
 #include "graph/system.h"
 
 enum gsa_option_type {
@@ -89,6 +90,8 @@ gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error
 const char *gsa_option_default(const gsa_option *option);
 /* Do both write one file or folder, by whatever names? */
 int gsa_is_one_output(const gsa_system *system, const char *a, const char *b);
+/* Where an output is, through links and descriptors; 0: no file, but a stream or device. */
+int gsa_place_of_output(const gsa_system *system, const char *path, char at[PATH_MAX]);
 /* "standard output" or "standard error", where it goes to that file, else NULL: a file that is made
  * anew takes the name of it, and what the command prints is lost. */
 const char *gsa_stream_to(const gsa_system *system, const char *path);

@@ -67,14 +67,15 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
 }
 
 /* Lines are not put into a run's folder under the name of a file that the run will make. */
-static gsa_status check_apart(const char *results, const char *folder, gsa_error *error)
+static gsa_status check_apart(const gsa_system *system, const char *results, const char *folder,
+                              gsa_error *error)
 {
-    char at[GSA_PATH_ROOM];
+    char at[PATH_MAX];
     struct stat own, there;
-    const char *slash = strrchr(results, '/');
-    snprintf(at, sizeof at, "%.*s.", slash ? (int)(slash + 1 - results) : 0, results);
-    if (!gsa_is_of_a_run(results, 1) || stat(at, &there) < 0 || stat(folder, &own) < 0 ||
-        there.st_ino != own.st_ino || there.st_dev != own.st_dev)
+    if (!gsa_place_of_output(system, results, at) || !gsa_is_of_a_run(at, 1)) return GSA_OK;
+    strrchr(at, '/')[1] = 0;
+    if (stat(at, &there) < 0 || stat(folder, &own) < 0 || there.st_ino != own.st_ino ||
+        there.st_dev != own.st_dev)
         return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'%s' cannot be written: '%s' is a run, which has a file of that name", results,
@@ -106,7 +107,7 @@ static gsa_status check_outputs(const gsa_args *args, const gsa_sweep_options *o
         snprintf(own, sizeof own, "%s/%s", out, plan.run[i].name);
         status = check_replaced(system, own, error);
         if (status == GSA_OK && options->results)
-            status = check_apart(options->results, own, error);
+            status = check_apart(system, options->results, own, error);
     }
     gsa_sweep_plan_release(&plan);
     snprintf(own, sizeof own, "%s/results.jsonl", out ? out : "");
