@@ -228,6 +228,13 @@ static const row kept[] = {
       "--version", 0, NULL, "test ! -e page.html" },
     { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
+    { NULL, TRAIN "--seeds 2 --out s --results s/seed-2", 2, "it is a run's folder",
+      "test ! -e s/seed-2" },
+    { "mkdir -p s; : >s/results.jsonl; r=0; " GSA_COMMAND " train text.ini --device cpu --seeds 2 "
+      "--out s 2>>s/results.jsonl || r=$?; test $r = 2",
+      "--version", 0, NULL, "test ! -e s/seed-1/config.ini" },
+    { NULL, TRAIN "--report new/step-4 --out new", 2, "a run writes a file of that name",
+      "test ! -e new" },
     { "mkdir -p s/seed-1; ln -s s/seed-1/result.json to.jsonl",
       TRAIN "--seeds 2 --out s --results to.jsonl", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },

@@ -72,6 +72,9 @@ static gsa_status check_apart(const gsa_system *system, const char *results, con
 {
     char at[PATH_MAX];
     struct stat own, there;
+    if (gsa_is_one_output(system, results, folder))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: it is a run's folder",
+                        results);
     if (!gsa_place_of_output(system, results, at) || !gsa_is_of_a_run(at, 1)) return GSA_OK;
     strrchr(at, '/')[1] = 0;
     if (stat(at, &there) < 0 || stat(folder, &own) < 0 || there.st_ino != own.st_ino ||
@@ -111,6 +114,7 @@ static gsa_status check_outputs(const gsa_args *args, const gsa_sweep_options *o
     }
     gsa_sweep_plan_release(&plan);
     snprintf(own, sizeof own, "%s/results.jsonl", out ? out : "");
+    if (status == GSA_OK && out) status = gsa_check_stream(system, own, error);
     if (status == GSA_OK && out) status = gsa_check_appended(system, own, error);
     if (status == GSA_OK && options->results)
         status = gsa_check_appended(system, options->results, error);

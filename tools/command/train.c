@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#include "gsa/checkpoint_parts.h"
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
 #include "tools/command/report.h"
@@ -90,8 +91,10 @@ static void tell(void *context, const gsa_progress *progress)
 static int is_of_a_run(const gsa_system *system, const char *path)
 {
     char real[PATH_MAX];
-    return gsa_is_of_a_run(system->resolve(system->user, path, real, sizeof real) > 0 ? real : path,
-                           1);
+    int64_t step;
+    if (system->resolve(system->user, path, real, sizeof real) > 0) path = real;
+    const char *slash = strrchr(path, '/');
+    return gsa_is_of_a_run(path, 1) || gsa_step_of(slash ? slash + 1 : path, "", &step);
 }
 
 static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter *reporter, live *l,
