@@ -112,9 +112,9 @@ typedef struct gsa_system {
     int64_t (*resolve)(void *user, const char *path, char *out,
                        int64_t room); /* the path that a link's chain leads to, with
                               its end; its length                                  */
-    int (*keep_mode)(void *user, int file,
-                     const char *path); /* the open file gets its permissions and group, as root
-                              its owner; fewer permissions where that cannot be  */
+    /* The open file gets the path's permissions and group, and as root its owner, or fewer
+     * permissions where that cannot be. */
+    int (*keep_mode)(void *user, int file, const char *path);
     int (*clear_folder)(void *user,
                         const char *path); /* removes a folder of plain files, through its
                                               descriptor. A link, or a folder that holds anything
