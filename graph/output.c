@@ -48,7 +48,7 @@ static void end(gsa_output *output)
 }
 
 /* path.tmp-gsa-XXXXXXXXXXXX; another name while one of that name exists. */
-static gsa_status open_temporary(gsa_output *output, gsa_error *error)
+static gsa_status open_temporary(gsa_output *output, int mode, gsa_error *error)
 {
     const gsa_system *system = output->system;
     const size_t room = strlen(output->path) + sizeof GSA_TEMPORARY + GSA_TEMPORARY_DIGITS;
@@ -57,7 +57,7 @@ static gsa_status open_temporary(gsa_output *output, gsa_error *error)
     for (unsigned i = 0; i < TRIES && output->file < 0; i++) {
         snprintf(output->temporary, room, "%s" GSA_TEMPORARY "%08x%04x", output->path,
                  (unsigned)getpid(), i);
-        output->file = system->open(system->user, output->temporary, GSA_OPEN_CREATE);
+        output->file = system->open(system->user, output->temporary, mode);
         if (output->file < 0 && errno != EEXIST) break;
     }
     if (output->file >= 0) return GSA_OK;
@@ -95,12 +95,15 @@ static gsa_status check_place(const gsa_output *output, gsa_error *error)
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s", shown(output), why);
 }
 
-/* Next to a regular file, or nothing; one that is there keeps its permissions. */
+/* Next to a regular file, or nothing; one that is there keeps its permissions, and until they are
+ * given nobody else can open the new one and read what is written later. */
 static gsa_status open_beside(gsa_output *output, int kind, gsa_error *error)
 {
     const gsa_system *system = output->system;
-    const gsa_status status = open_temporary(output, error);
-    if (status != GSA_OK || kind != GSA_FILE_REGULAR || !system->keep_mode) return status;
+    const int keeps = kind == GSA_FILE_REGULAR && system->keep_mode;
+    const gsa_status status =
+        open_temporary(output, keeps ? GSA_OPEN_CREATE_PRIVATE : GSA_OPEN_CREATE, error);
+    if (status != GSA_OK || !keeps) return status;
     if (system->keep_mode(system->user, output->file, output->path) >= 0) return GSA_OK;
     note(output, "written (its permissions cannot be kept)");
     system->close(system->user, output->file);

@@ -107,17 +107,22 @@ static int find(const char *path, place *at)
     }
 }
 
-static int open_at(const char *path, int flags)
+static int open_at_as(const char *path, int flags, mode_t mode)
 {
     place at;
     if (find(path, &at) < 0) return -1;
     int file;
     /* what is no file beneath a held folder is none of ours: nobody waits for its other end */
     if (at.links) flags |= at.links | O_NONBLOCK;
-    do file = openat(at.folder, at.name, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    do file = openat(at.folder, at.name, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (file < 0 && errno == EINTR);
     leave(&at);
     return file;
+}
+
+static int open_at(const char *path, int flags)
+{
+    return open_at_as(path, flags, 0666);
 }
 
 static int stat_at(const char *path, int links, struct stat *seen)
@@ -204,7 +209,9 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
                                  [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW |
                                                   O_NONBLOCK /* a FIFO is no file of ours */,
-                                 [GSA_OPEN_READ_OWN] = O_RDONLY | O_NOFOLLOW | O_NONBLOCK };
+                                 [GSA_OPEN_READ_OWN] = O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+                                 [GSA_OPEN_CREATE_PRIVATE] = O_WRONLY | O_CREAT | O_EXCL };
+    const int own = mode == GSA_OPEN_OWN || mode == GSA_OPEN_READ_OWN;
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
     const int named = /* neither what is new, nor an own file, is a descriptor */
         mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode >= GSA_OPEN_OWN
@@ -213,12 +220,12 @@ static int posix_open(void *user, const char *path, int mode)
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     if (named == GSA_ANOTHERS_DESCRIPTOR && mode == GSA_OPEN_APPEND) /* it writes there, too */
         return errno = EBADF, -1;
-    const int file = open_at(path, flags[mode]);
+    const int file = open_at_as(path, flags[mode], mode == GSA_OPEN_CREATE_PRIVATE ? 0600 : 0666);
     struct stat seen;
     if (mode == GSA_OPEN_READ && file >= 0 && fstat(file, &seen) == 0 && S_ISREG(seen.st_mode) &&
         seen.st_size == 0) /* some of /proc would wait for what is written to it */
         fcntl(file, F_SETFL, O_NONBLOCK);
-    return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
+    return file >= 0 && own ? keep_own(file, mode == GSA_OPEN_OWN) : file;
 }
 
 static int64_t posix_read(void *user, int file, void *buffer, int64_t bytes)
@@ -383,21 +390,23 @@ static int64_t posix_resolve(void *user, const char *path, char *out, int64_t ro
     return errno = ELOOP, -1;
 }
 
-/* Who else may read and write `from` (a POSIX access control list), and nobody else, may do so with
- * the new file. 1; 0: it has no such list; < 0: that is not known, or the list cannot be given. */
-static int copy_list(int file, int from)
+/* Where `give`, who else may read and write `from` (a POSIX access control list), and nobody else,
+ * may do so with the new file. 1; 0: it has no such list; < 0: that is not known, or the list
+ * cannot be given. */
+static int copy_list(int file, int from, int give)
 {
 #ifdef __linux__
     static const char name[] = "system.posix_acl_access";
     char list[4096];
     const ssize_t bytes = fgetxattr(from, name, list, sizeof list);
     const int none = bytes < 0 && (errno == ENODATA || errno == ENOTSUP);
+    if (bytes > 0 && !give) return 1;
     if (bytes > 0) return fsetxattr(file, name, list, (size_t)bytes, 0) < 0 ? -1 : 1;
     /* the folder may have given one to what is new in it */
     if (fremovexattr(file, name) < 0 && errno != ENODATA && errno != ENOTSUP) return -1;
     return none ? 0 : -1;
 #else
-    (void)file, (void)from;
+    (void)file, (void)from, (void)give;
     return 0;
 #endif
 }
@@ -422,7 +431,7 @@ static int posix_keep_mode(void *user, int file, const char *path)
         same_group = seen.st_gid == made.st_gid || fchown(file, (uid_t)-1, seen.st_gid) == 0;
     }
     const int from = open_at(path, O_RDONLY | O_NONBLOCK);
-    const int list = copy_list(file, from);
+    const int list = copy_list(file, from, same_group);
     if (from >= 0) close(from);
     /* no set-user-ID: the content is another's */
     return fchmod(file, narrow(seen.st_mode & 0777, list, same_group));

@@ -48,7 +48,8 @@ enum gsa_open_mode {
     GSA_OPEN_APPEND /* at the end, created if absent */,
     GSA_OPEN_EXISTING /* write, never create */,
     GSA_OPEN_OWN /* as append; a link, a second name or no regular file is an error */,
-    GSA_OPEN_READ_OWN /* as read; a link or no regular file is an error */
+    GSA_OPEN_READ_OWN /* as read; a link or no regular file is an error */,
+    GSA_OPEN_CREATE_PRIVATE /* as create; the writer alone may open it, until keep_mode */
 };
 
 /* A topology's own code, about to run in the calling thread. */

@@ -529,6 +529,35 @@ START_TEST(a_file_keeps_its_permissions)
 }
 END_TEST
 
+static mode_t private_at_first;
+static int see_and_keep(void *user, int file, const char *path)
+{
+    struct stat seen;
+    ck_assert_int_eq(fstat(file, &seen), 0);
+    private_at_first = seen.st_mode;
+    return gsa_system_default()->keep_mode(user, file, path);
+}
+
+/* Who opened the new file before it has the old one's permissions would read what is written. */
+START_TEST(nobody_opens_what_will_be_private)
+{
+    char folder[64], path[128];
+    gsa_system table = *gsa_system_default();
+    gsa_output *output;
+    table.keep_mode = see_and_keep;
+    make_place(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    put_file(path, "old");
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    const mode_t before = umask(0);
+    ck_assert_int_eq(gsa_output_open(&table, path, &output, NULL), GSA_OK);
+    umask(before);
+    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
+    ck_assert_uint_eq(private_at_first & 07777, 0600);
+    remove(path), rmdir(folder);
+}
+END_TEST
+
 /* What user 1001 of the group 2000, too, makes of a file of 1002 and `group` with that mode. */
 static struct stat written_over(const char *path, gid_t group, mode_t mode)
 {
@@ -689,6 +718,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(standard_output_is_written_and_stays_open),
                                         GSA_TEST(a_link_stays_and_what_it_names_is_written),
                                         GSA_TEST(a_file_keeps_its_permissions),
+                                        GSA_TEST(nobody_opens_what_will_be_private),
                                         GSA_TEST(a_new_owner_lets_nobody_in),
 #ifdef __linux__
                                         GSA_TEST(a_list_of_who_may_read_is_kept),

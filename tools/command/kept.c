@@ -243,7 +243,8 @@ gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
     static const char *const more[] = { GSA_LATEST, "lock", "asked.ini" };
     char path[GSA_PATH_ROOM];
     gsa_status status = GSA_OK;
-    for (int i = 0; i < GSA_RUN_FILES + 3 && status == GSA_OK; i++) {
+    enum { ALL = GSA_RUN_FILES + sizeof more / sizeof *more };
+    for (int i = 0; i < ALL && status == GSA_OK; i++) {
         snprintf(path, sizeof path, "%s/%s", folder,
                  i < GSA_RUN_FILES ? gsa_run_files[i] : more[i - GSA_RUN_FILES]);
         status = gsa_check_stream(gsa_system_default(), path, error);

@@ -116,7 +116,8 @@ static int lock_waiting(void *user, int file, int wait)
  * Other files are opened while signals are taken: a pipe waits for its other end. */
 static int open_noted(void *user, const char *path, int mode)
 {
-    if (mode != GSA_OPEN_CREATE) return open_waiting(user, path, mode);
+    if (mode != GSA_OPEN_CREATE && mode != GSA_OPEN_CREATE_PRIVATE)
+        return open_waiting(user, path, mode);
     const sigset_t before = hold();
     const int file = gsa_system_default()->open(user, path, mode);
     if (file >= 0) note(path);

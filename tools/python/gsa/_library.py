@@ -335,8 +335,14 @@ def outside_checkpoints(path):
                                 ("log.jsonl", "latest")):
         raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it is of a run, which needs "
                             f"it")
-    if _begins(path, b'{"run": "'):
+    text = _beginning(path)
+    if text.startswith(b'{"run": "'):
         raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it holds the results of runs")
+    run, end, rest = text.partition(b"\n")
+    if name == "last" and run and end and not rest and b"/" not in run and b"\0" not in run and \
+            _is_there(os.path.join(folder, os.fsdecode(run), "config.ini")):
+        raise ArgumentError(f"'{os.fspath(path)}' cannot be written: it says which run was the "
+                            f"last")
     while folder != os.path.dirname(folder):
         names = ("manifest.sha256", "model.safetensors", "config.ini")
         if all(map(_is_there, (os.path.join(folder, name) for name in names))):
@@ -345,14 +351,15 @@ def outside_checkpoints(path):
         folder = os.path.dirname(folder)
 
 
-def _begins(path, text):
+def _beginning(path):
+    """Of a regular file what tells whose it is; b"" where there is none."""
     if not _is_there(path):
-        return False
+        return b""
     try:
         with open(path, "rb") as file:
-            return file.read(len(text)) == text
+            return file.read(257)
     except PermissionError:  # may be written, but not read
-        return False
+        return b""
     except OSError as why:
         raise FileError(f"'{path}' cannot be examined: {why}") from None
 

@@ -107,6 +107,13 @@ class Graphs(Case):
             pathlib.Path(kept).write_text('{"run": "seed-1"}\n')
             with self.assertRaisesRegex(gsa.ArgumentError, "it holds the results of runs"):
                 g.save(kept)
+            last = os.path.join(folder, "last")
+            os.mkdir(os.path.join(folder, "film"))
+            pathlib.Path(folder, "film", "config.ini").touch()
+            pathlib.Path(last).write_text("film\n")
+            os.symlink(last, os.path.join(folder, "last.dot"))
+            with self.assertRaisesRegex(gsa.ArgumentError, "it says which run was the last"):
+                g.save(os.path.join(folder, "last.dot"))
             self.assertEqual(pathlib.Path(read).read_text(), "good\nbad\n")
             with self.assertRaisesRegex(gsa.ArgumentError, "heads"):
                 gsa.topology("head_area").graph([3], heads=2**31 - 1)

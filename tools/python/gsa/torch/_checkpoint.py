@@ -23,6 +23,7 @@ _SETTINGS = ("hidden", "heads", "head_dim", "ffn", "norm_eps", "dropout_attentio
 _LONGEST_TEXT = 1 << 24  # of a recipe, as the command reads it
 _SECTION = re.compile(r"\[[ \t]*([a-z][a-z0-9_.]*)[ \t]*\]")
 _PAIR = re.compile(r"([a-z][a-z0-9_.]*)[ \t]*=[ \t]*(.*)")
+_NUMBER = re.compile(r"[-+.0-9a-z]+", re.ASCII | re.IGNORECASE)  # no digits of other scripts, no _
 _OF_A_RUN = L.OF_A_RUN | {"curve.svg", _MANIFEST, _MODEL, _STATE}
 
 
@@ -150,6 +151,8 @@ def setting(config, name):
     key = _keys()[name]
     text = value = config.get("model", {}).get(name, key.fallback.decode())
     try:
+        if key.type in (_INT, _REAL) and not _NUMBER.fullmatch(text):
+            raise ValueError
         value = {_INT: int, _REAL: float}.get(key.type, str)(text)
     except ValueError:
         value = text[:99]
