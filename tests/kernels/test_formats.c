@@ -151,7 +151,7 @@ static gsa_status with_faults(gsa_faults *faults, void *context)
 START_TEST(memory_that_is_not_there_is_told_of)
 {
     call c = call_of(_i);
-    if (!gsa_cpu_has(level[c.at])) return;
+    if (!gsa_cpu_has(level[c.at]) || _i % GSA_THIN(1)) return; /* by qemu a part */
     fill(&c);
     ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, with_faults, &c), 10);
     finish(&c);

@@ -1,7 +1,7 @@
-/* thin.h - tables of values that are run in part under AddressSanitizer, which takes 5 to 10 times
- * as long and looks at memory: many rows of such a table touch the same; so do they where lines are
- * counted (GSA_TEST_THIN, tests/tools/coverage.sh); and on ARM, by qemu, which takes 20 times as
- * long. Elsewhere every row is run. */
+/* thin.h - tables of values that are run in part under AddressSanitizer and ThreadSanitizer, which
+ * take 5 to 20 times as long and look at memory: many rows of such a table touch the same; so do
+ * they where lines are counted (GSA_TEST_THIN, tests/tools/coverage.sh); and on ARM, by qemu, which
+ * takes 20 times as long. Elsewhere every row is run. */
 #ifndef GSA_TEST_THIN_H
 #define GSA_TEST_THIN_H
 
@@ -10,7 +10,7 @@
 #elif defined(__aarch64__)
 #define GSA_THIN(n) (4 * (n))
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define GSA_THIN(n) (n)
 #endif
 #endif
