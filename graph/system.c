@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #endif
 
@@ -157,20 +159,47 @@ static int follow(char *path, size_t room)
     return 1;
 }
 
+/* 1: the path is in a file system of processes, wherever that is mounted. */
+static int is_of_processes(const char *path)
+{
+#ifdef __linux__
+    struct statfs at;
+    return statfs(path, &at) == 0 && at.f_type == PROC_SUPER_MAGIC;
+#else
+    return strncmp(path, "/proc/", 6) == 0;
+#endif
+}
+
+/* 1: the folder, without links, is this process's or one of its threads', by the "self" of the file
+ * system that it is in. */
+static int is_own_process(const char *folder)
+{
+    char root[PATH_MAX], self[PATH_MAX + sizeof "/self"], own[PATH_MAX];
+    for (const char *end = folder; (end = strchr(end + 1, '/'));) {
+        snprintf(root, sizeof root, "%.*s", (int)(end - folder), folder);
+        if (!is_of_processes(root)) continue;
+        snprintf(self, sizeof self, "%s/self", root);
+        const size_t bytes = realpath(self, own) ? strlen(own) : 0;
+        return bytes > 0 && strncmp(folder, own, bytes) == 0 && folder[bytes] == '/';
+    }
+    return 0;
+}
+
 /* N of FOLDER/N, where that is a folder of this process's descriptors: /proc/self/fd and those of
  * its threads, by whatever name. -1: it is none; GSA_ANOTHERS_DESCRIPTOR. */
 static int descriptor_at(const char *path)
 {
-    char folder[PATH_MAX], real[PATH_MAX], own[PATH_MAX];
+    enum { DIGITS = 9 }; /* no system has more of them */
+    char folder[PATH_MAX], real[PATH_MAX];
     const char *slash = strrchr(path, '/'), *digits = slash ? slash + 1 : path;
     const size_t count = strspn(digits, "0123456789");
-    if (count == 0 || count > 5 || digits[count]) return -1;
+    if (count == 0 || count > DIGITS || digits[count]) return -1;
     snprintf(folder, sizeof folder, "%.*s.", (int)(digits - path), path);
-    if (!realpath(folder, real) || !realpath("/proc/self", own)) return -1;
-    const size_t bytes = strlen(own), end = strlen(real);
-    if (strncmp(real, "/proc/", 6) != 0 || strcmp(real + end - 3, "/fd") != 0) return -1;
-    return strncmp(real, own, bytes) == 0 && real[bytes] == '/' ? atoi(digits)
-                                                                : GSA_ANOTHERS_DESCRIPTOR;
+    if (!is_of_processes(folder) || !realpath(folder, real)) return -1;
+    struct stat seen; /* where the folder itself is mounted elsewhere, it has another name */
+    const char *name = strrchr(real, '/');
+    if (strcmp(name, "/fd") != 0 && (lstat(path, &seen) < 0 || !S_ISLNK(seen.st_mode))) return -1;
+    return is_own_process(real) ? atoi(digits) : GSA_ANOTHERS_DESCRIPTOR;
 }
 
 int gsa_descriptor_of(const char *path)

@@ -245,6 +245,21 @@ static const row kept[] = {
       " train text.ini --quiet --device cpu --seeds 2 --out s >s/seed-1/asked.ini "
       "2>e || r=$?; test $r = 2; grep -q 'standard output goes there' e",
       "--version", 0, NULL, "test ! -e s/seed-1/config.ini" },
+    /* where a folder, or the processes, are mounted a second time; not where nobody may mount */
+    { "unshare -m true 2>e || exit 0; mkdir m; r=0; unshare -m sh -c 'mount --bind . m && "
+      "exec " GSA_COMMAND " eval --device cpu --model run --report out --json m/out' 2>e || r=$?; "
+      "test $r = 2; grep -q 'both name' e",
+      "--version", 0, NULL, "test ! -e out" },
+    { "unshare -m true 2>e || exit 0; mkdir p; echo mine >log; exec 3>>log; unshare -m sh -c "
+      "'mount --bind /proc p && exec " GSA_COMMAND " graph --topology star --length 3 --format dot "
+      "--out p/self/fd/3'; r=0; unshare -m sh -c 'mount --bind /proc p; " GSA_COMMAND
+      " graph --topology star --length 3 --format dot --out p/'$$'/fd/3' 2>e || r=$?; test $r = 1; "
+      "unshare -m sh -c 'mount --bind /proc/$$/fd p; " GSA_COMMAND
+      " graph --topology star --length 3 --format dot --out p/3' 2>e || r=2; test $r = 2; "
+      "grep -q 'another process' e",
+      "--version", 0, NULL, "test $(grep -c mine log) = 1 && test $(grep -c digraph log) = 1" },
+    { "echo '{}' >-", TRAIN "--seeds 2 --results -", 2, "expected a file",
+      "test $(cat ./-) = {}" },
     { "exec 3>log; r=0; " GSA_COMMAND " train text.ini --quiet --device cpu --results "
       "/proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'cannot be written' e",
       "--version", 0, NULL, "test $(grep -c mine log) = 1" },

@@ -305,14 +305,33 @@ int gsa_place_of_output(const gsa_system *system, const char *path, char at[PATH
     return 1;
 }
 
+static int is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* One name in one folder, which may be mounted at two places. */
+static int is_same_name(const gsa_place *a, const gsa_place *b)
+{
+    char folder[2][PATH_MAX];
+    const gsa_place *const of[] = { a, b };
+    struct stat there[2];
+    if (strcmp(strrchr(a->path, '/'), strrchr(b->path, '/')) != 0) return 0;
+    for (int i = 0; i < 2; i++) {
+        const int bytes = (int)(strrchr(of[i]->path, '/') - of[i]->path);
+        snprintf(folder[i], sizeof folder[i], "%.*s/", bytes, of[i]->path);
+        if (stat(folder[i], &there[i]) < 0) return 0;
+    }
+    return is_same(&there[0], &there[1]);
+}
+
 /* Is what both write one file or folder? A file with two names is two: each gets its own. */
 int gsa_is_one_output(const gsa_system *system, const char *a, const char *b)
 {
     gsa_place x, y;
     if (!place_of(system, a, &x) || !place_of(system, b, &y)) return 0;
-    return strcmp(x.path, y.path) == 0 ||
-           (S_ISDIR(x.there.st_mode) && x.there.st_ino == y.there.st_ino &&
-            x.there.st_dev == y.there.st_dev);
+    return strcmp(x.path, y.path) == 0 || is_same_name(&x, &y) ||
+           (S_ISDIR(x.there.st_mode) && is_same(&x.there, &y.there));
 }
 
 const char *gsa_stream_to(const gsa_system *system, const char *path)

@@ -142,6 +142,10 @@ gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--resume goes on with one run: with --seeds, --each or --results the same "
                         "command goes on");
+    if (options.results && strcmp(options.results, "-") == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa train --results -': expected a file; the line of each run is on "
+                        "standard output already");
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;
