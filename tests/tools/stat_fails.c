@@ -1,5 +1,6 @@
 /* stat_fails.c - loaded before the command: what a path leads to that ends with GSA_UNSEEN cannot
- * be told, at the call GSA_UNSEEN_AT of these, from 1; 0: at each. */
+ * be told, at the call GSA_UNSEEN_AT of these, from 1; 0: at each. Where GSA_SEEN_AS is set, it is
+ * told to be what that names: as if it were exchanged afterwards. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +25,9 @@ int fstatat(int folder, const char *path, struct stat *seen, int flags)
 {
     static seer *next;
     if (!next) *(void **)&next = dlsym(RTLD_NEXT, "fstatat");
-    return is_unseen(path) ? (errno = EIO, -1) : next(folder, path, seen, flags);
+    if (!is_unseen(path)) return next(folder, path, seen, flags);
+    const char *as = getenv("GSA_SEEN_AS");
+    return as ? next(AT_FDCWD, as, seen, flags) : (errno = EIO, -1);
 }
 
 int stat(const char *path, struct stat *seen)

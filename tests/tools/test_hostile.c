@@ -211,6 +211,35 @@ START_TEST(another_users_model_is_not_trusted)
 }
 END_TEST
 
+#ifdef GSA_STAT_FAILS
+/* A file is a regular one when it is looked at, and a FIFO or a link to a secret when it is read.
+ */
+START_TEST(what_is_exchanged_meanwhile_is_refused)
+{
+    if (geteuid() != 0) return;
+    static const char *const instead[] = { "mkfifo", "ln -s ../word" };
+    enter();
+    shell("cp -r run mine; cp dev.tsv plain; echo Swordfish >word; chown -R 12345 run model");
+    shell(DATA("dev", "at") RESEAL
+          "; mkfifo at; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
+          " timeout 20 " GSA_COMMAND " eval --device cpu --model model >o 2>e || r=$?; cat e; "
+          "test $r = 1");
+    for (int i = 0; i < GSA_COUNT(instead); i++) {
+        char line[1024];
+        snprintf(line, sizeof line,
+                 "rm -f run/outcomes.jsonl p.html; %s run/outcomes.jsonl; for v in 'compare mine "
+                 "run' 'report mine run --out p.html'; do r=0; GSA_UNSEEN=outcomes.jsonl "
+                 "GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS " timeout 20 " GSA_COMMAND
+                 " $v >o 2>e || r=$?; cat e; test $r != 124; if cat e p.html | grep Swordfish; "
+                 "then exit 1; fi; done",
+                 instead[i]);
+        shell(line);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+#endif
+
 /* ---- sizes that no file pays for ------------------------------------------------------------ */
 
 /* Another model, of sums that are drawn, or of sentences with a tab between two languages. */
@@ -555,6 +584,9 @@ END_TEST
 static const gsa_test folder_tests[] = {
     GSA_LOOP(a_hostile_folder_is_refused, GSA_COUNT(folders)),
     GSA_TEST(another_users_model_is_not_trusted),
+#ifdef GSA_STAT_FAILS
+    GSA_TEST(what_is_exchanged_meanwhile_is_refused),
+#endif
     GSA_TEST(files_of_a_run_are_its_own),
     GSA_TEST(a_closed_stream_is_no_file_of_a_run),
     GSA_TEST(two_outputs_are_two_files),

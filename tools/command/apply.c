@@ -2,6 +2,13 @@
 #include <string.h>
 #include "tools/command/ranks.h"
 
+/* What a model names is read by gsa eval, also of a stranger's. */
+static int reads_regular(const char *folder)
+{
+    if (gsa_is_others(folder)) gsa_read_regular();
+    return 0;
+}
+
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
                                   gsa_apply_options *options, gsa_error *error)
 {
@@ -21,7 +28,7 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);
-    if (strcmp(verb, "eval") != 0) options->distrusts = gsa_is_others;
+    options->distrusts = strcmp(verb, "eval") == 0 ? reads_regular : gsa_is_others;
     if (options->model)
         return gsa_note_run(args, options->model)
                    ? GSA_OK

@@ -23,6 +23,7 @@ static struct { /* kept to the end of the process */
     char **at;
     int count, room;
     int (*open)(void *user, const char *path, int mode); /* of the table */
+    int regular;                                         /* as gsa_read_regular says */
 } reads = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int is_noted(const char *path)
@@ -323,7 +324,15 @@ static int open_file(void *user, const char *path, int mode)
     if (is_being_written(known) || is_of_checkpoint(known, &is_manifest))
         return reads.open(user, path, GSA_OPEN_READ_OWN);
     if (!is_manifest && !gsa_note_read(known)) return errno = ENOMEM, -1;
+    const int named = !gsa_is_held(path) && strcmp(path, "-") != 0 && gsa_descriptor_of(path) == -1;
+    if (reads.regular && named && realpath(path, real))
+        return reads.open(user, real, GSA_OPEN_READ_OWN);
     return reads.open(user, path, mode);
+}
+
+void gsa_read_regular(void)
+{
+    reads.regular = 1;
 }
 
 void gsa_keep_inputs(gsa_system *system)

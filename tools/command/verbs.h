@@ -143,6 +143,9 @@ void gsa_take_away(void); /* the temporaries, of who ends at once */
 /* From now on no output through the table takes the place of a file that was read through it, of
  * one in a checkpoint, or of one that a run needs. */
 void gsa_keep_inputs(gsa_system *system);
+/* From now on a file that is opened by its name to be read is a regular one, or EINVAL: a stranger
+ * may exchange what was looked at for a FIFO, whose opening would wait. */
+void gsa_read_regular(void);
 /* That another code reads this file; 0: there is no memory. */
 int gsa_note_read(const char *path);
 /* Each that was read so far, until `each` gives 0, which is the result then. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "train/runs/compare.h"
 #include "train/score/outcomes.h"
@@ -159,15 +160,15 @@ static gsa_status read_run(const gsa_system *system, const char *folder, const c
 }
 
 /* outcomes [2 pairs]: of A, of B, in turn. */
-static gsa_status read_pairs(const gsa_system *system, const names runs[2],
+static gsa_status read_pairs(const gsa_system *const system[2], const names runs[2],
                              const char *const folder[2], int split, gsa_outcomes *outcomes,
                              gsa_pair *pair, int *there, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     *there = 0;
     for (int i = 0; i < 2 * runs[0].count && status == GSA_OK; i++) {
-        status =
-            read_run(system, folder[i % 2], runs[i % 2].name[i / 2], split, &outcomes[i], error);
+        status = read_run(system[i % 2], folder[i % 2], runs[i % 2].name[i / 2], split,
+                          &outcomes[i], error);
         *there += status == GSA_OK && outcomes[i].units > 0;
     }
     for (int i = 0; i < runs[0].count && status == GSA_OK && *there > 0; i++) {
@@ -187,10 +188,11 @@ static gsa_status read_pairs(const gsa_system *system, const names runs[2],
     return status;
 }
 
-static gsa_status compare_runs(const gsa_system *system, const gsa_compare_options *options,
+static gsa_status compare_runs(const gsa_system *const of[2], const gsa_compare_options *options,
                                const names runs[2], const char *const folder[2], int split,
                                int *there, gsa_compared *compared, gsa_error *error)
 {
+    const gsa_system *system = of[0];
     const int pairs = runs[0].count;
     gsa_outcomes *outcomes = gsa_alloc_zero(system, 2 * (size_t)pairs, sizeof *outcomes);
     gsa_pair *pair = gsa_alloc_zero(system, (size_t)pairs, sizeof *pair);
@@ -198,7 +200,7 @@ static gsa_status compare_runs(const gsa_system *system, const gsa_compare_optio
         outcomes && pair ? GSA_OK
                          : gsa_out_of_memory(error, "the runs", pairs * (int64_t)sizeof *outcomes);
     if (status == GSA_OK)
-        status = read_pairs(system, runs, folder, split, outcomes, pair, there, error);
+        status = read_pairs(of, runs, folder, split, outcomes, pair, there, error);
     if (status == GSA_OK && *there > 0)
         status = gsa_compare_pairs(system, options, pair, pairs, compared, error);
     for (int i = 0; outcomes && i < 2 * pairs; i++) {
@@ -210,24 +212,31 @@ static gsa_status compare_runs(const gsa_system *system, const gsa_compare_optio
     return status;
 }
 
+/* The folders are held: what is exchanged meanwhile for a link or a FIFO is refused. */
 gsa_status gsa_compare_folders(const gsa_system *system, const gsa_compare_options *options,
                                const char *a, const char *b, const char *split, int *there,
                                gsa_compared *compared, gsa_error *error)
 {
     const char *const folder[2] = { a, b };
     if (!system) system = gsa_system_default();
+    const gsa_system *of[2] = { system, system };
+    gsa_anchor *anchor[2] = { NULL, NULL };
     names runs[2] = { { .system = system }, { .system = system } };
     gsa_status status = GSA_OK;
     *there = 0;
-    for (int i = 0; i < 2 && status == GSA_OK; i++)
-        status = sorted_runs(system, folder[i], &runs[i], error);
+    for (int i = 0; i < 2 && status == GSA_OK; i++) {
+        status = gsa_anchor_open(system, system, folder[i], &anchor[i], error);
+        of[i] = gsa_anchor_system(anchor[i], system);
+        if (status == GSA_OK) status = sorted_runs(of[i], folder[i], &runs[i], error);
+    }
     const int alone = status == GSA_OK && runs[0].count == 1 && runs[1].count == 1;
     if (status == GSA_OK && !alone) status = check_partners(&runs[0], &runs[1], a, b, error);
     if (status == GSA_OK && !alone) status = check_partners(&runs[1], &runs[0], b, a, error);
     if (status == GSA_OK)
-        status = compare_runs(system, options, runs, folder,
+        status = compare_runs(of, options, runs, folder,
                               strcmp(split, "dev") == 0 ? GSA_SPLIT_DEV : GSA_SPLIT_TEST, there,
                               compared, error);
     for (int i = 0; i < 2; i++) names_release(&runs[i]);
+    for (int i = 0; i < 2; i++) gsa_anchor_close(anchor[i]);
     return status;
 }
