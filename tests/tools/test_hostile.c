@@ -224,6 +224,17 @@ START_TEST(what_is_exchanged_meanwhile_is_refused)
           "; mkfifo at; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
           " timeout 20 " GSA_COMMAND " eval --device cpu --model model >o 2>e || r=$?; cat e; "
           "test $r = 1");
+    static const char *const graph[] = { "0 1\\n1 2\\n", "<graphml></graphml>" };
+    for (int i = 0; i < GSA_COUNT(graph); i++) {
+        char line[1024];
+        snprintf(
+            line, sizeof line,
+            "rm -f at plain; mkfifo at; printf '%s' >plain; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain "
+            "LD_PRELOAD=" GSA_STAT_FAILS " timeout 20 " GSA_COMMAND " graph --topology "
+            "file:path=at%s --length 3 >o 2>e || r=$?; cat e; test $r = 2 || test $r = 1",
+            graph[i], i ? ":format=graphml" : "");
+        shell(line);
+    }
     for (int i = 0; i < GSA_COUNT(instead); i++) {
         char line[1024];
         snprintf(line, sizeof line,

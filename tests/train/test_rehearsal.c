@@ -177,9 +177,9 @@ static const struct {
     { { "model.position=learned", "model.position_max=1000000", "train.memory=100000000" },
       "position.weight of 1000000 x 128, with their gradients and moments, need 20480" },
     { { "task.n=1000000" },
-      "[task] n = 1000000: a batch of 16 examples with their states needs 8.45 GB, 0.07 GB are" },
+      "[task] n = 1000000: a batch of 16 examples with their states needs 85.38 GB, 0.07 GB are" },
     { { "task.n=10000000", "train.batch=0", "train.batch_tokens=20" },
-      "a batch of 1 examples with their states needs 5.28 GB" },
+      "a batch of 1 examples with their states needs 53.36 GB" },
 };
 
 START_TEST(weights_are_counted_first)

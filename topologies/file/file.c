@@ -94,7 +94,9 @@ static int read_file(loader *load, int64_t format)
 {
     struct stat facts;
     const int there = stat(load->path, &facts) == 0;
-    if (there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    if (there && S_ISDIR(facts.st_mode))
+        return loader_fail(load, 0, "it cannot be read: it is a folder");
+    if (there && !S_ISREG(facts.st_mode))
         return loader_fail(load, 0, "it is no regular file, which can be read again");
     load->bytes = there ? (int64_t)facts.st_size : 0;
     int packed;

@@ -5,9 +5,12 @@
  * thread-safe: one call at a time, which the plugin contract promises (create runs alone). What the
  * process had set up is put back afterwards. */
 #include <errno.h>
+#include <fcntl.h>
 #include <igraph/igraph.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "graph/inspect/graphml_size.h"
 #include "loader.h"
 
@@ -89,10 +92,23 @@ static int check_size(FILE *in, char *why, size_t size)
     return gsa_graphml_fits(&seen, why, size);
 }
 
+/* A regular file, or NULL: nobody waits for a FIFO that has taken its place. */
+static FILE *open_regular(const char *path)
+{
+    struct stat facts;
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return NULL;
+    const int regular = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+    FILE *in = regular ? fdopen(file, "rb") : NULL;
+    const int why = regular ? errno : EINVAL;
+    if (!in) close(file);
+    return errno = why, in;
+}
+
 int gsa_file_graphml_1(const char *path, const file_sink *sink, int *undirected, char *why,
                        size_t size)
 {
-    FILE *in = fopen(path, "rb");
+    FILE *in = open_regular(path);
     if (!in) {
         snprintf(why, size, "it cannot be opened: %s", strerror(errno));
         return -1;

@@ -56,6 +56,17 @@ static int refill(file_text *text)
     return text->held > 0;
 }
 
+/* The file was a regular one when it was looked at. Its owner may have put a FIFO there, whose
+ * opening would wait. What a descriptor leads to may have no name: its path is opened as it is. */
+static int open_regular(const gsa_system *s, const char *path)
+{
+    char end[4096];
+    const int named = strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0;
+    if (named && s->resolve(s->user, path, end, sizeof end) > 0)
+        return s->open(s->user, end, GSA_OPEN_READ_OWN);
+    return s->open(s->user, path, GSA_OPEN_READ);
+}
+
 static int open_text(file_text *text, loader *load)
 {
     gsa_error error;
@@ -63,7 +74,7 @@ static int open_text(file_text *text, loader *load)
     gsa_system *s = &text->system;
     s->user = (void *)(uintptr_t)load->host;
     s->alloc = alloc_of, s->release = release_of;
-    text->file = s->open(s->user, load->path, GSA_OPEN_READ);
+    text->file = open_regular(s, load->path);
     if (text->file < 0) return cannot(text, 0, "opened");
     text->chunk = s->alloc(s->user, CHUNK);
     if (!text->chunk) return fails(text, "out of memory for its text");

@@ -45,14 +45,17 @@ static void destroy(void *self)
  * that begins with train.memory is judged by that alone. */
 static gsa_status check_batch(const summation_task *t, const gsa_task_options *o, gsa_error *error)
 {
-    enum { FEW = 1 << 30 };
+    /* numbers that training keeps of a token at least: a layer of star, the cheapest pattern, has
+     * 11 for each column of its states, and 100 and more for its graph and its row */
+    enum { FEW = 1 << 30, COLUMNS = 10, OTHERS = 50 };
     const gsa_recipe_values *v = &o->recipe->values;
     int64_t batch = most_examples(t);
     if (v->train_batch > 0 && v->train_batch < batch) batch = v->train_batch;
     if (v->train_batch_tokens > 0 && v->train_batch_tokens / v->task_n < batch)
         batch = v->train_batch_tokens < v->task_n ? 1 : v->train_batch_tokens / v->task_n;
-    const double bytes = 4.0 * (double)batch * (double)v->task_n * /* batch x n x row */
-                         (double)(v->task_d + v->model_hidden);
+    const double states = o->checkpoint ? (double)v->model_hidden
+                                        : COLUMNS * (double)v->model_hidden + OTHERS,
+                 bytes = 4.0 * (double)batch * (double)v->task_n * ((double)v->task_d + states);
     if (bytes < FEW || (v->train_memory > 0 && !o->checkpoint)) return GSA_OK;
     const int64_t available = gsa_memory_available(t->system);
     if (available == 0 || bytes <= (double)available) return GSA_OK;
