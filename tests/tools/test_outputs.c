@@ -258,6 +258,9 @@ static const row kept[] = {
       " graph --topology star --length 3 --format dot --out p/3' 2>e || r=2; test $r = 2; "
       "grep -q 'another process' e",
       "--version", 0, NULL, "test $(grep -c mine log) = 1 && test $(grep -c digraph log) = 1" },
+    { "for out in / // /..; do r=0; " GSA_COMMAND " graph --topology star --length 3 --format dot "
+      "--out $out >o 2>e || r=$?; test $r = 1; grep -q 'is a folder' e; done",
+      "--version", 0, NULL, NULL },
     { "echo '{}' >-", TRAIN "--seeds 2 --results -", 2, "expected a file", "test $(cat ./-) = {}" },
     { "exec 3>log; r=0; " GSA_COMMAND " train text.ini --quiet --device cpu --results "
       "/proc/$$/fd/3 2>e || r=$?; echo mine >&3; test $r = 1; grep -q 'cannot be written' e",

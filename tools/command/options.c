@@ -313,14 +313,14 @@ static int is_same(const struct stat *a, const struct stat *b)
 /* One name in one folder, which may be mounted at two places. */
 static int is_same_name(const gsa_place *a, const gsa_place *b)
 {
-    char folder[2][PATH_MAX];
-    const gsa_place *const of[] = { a, b };
+    char folder[PATH_MAX];
+    const char *const path[] = { a->path, b->path };
+    const char *const name[] = { strrchr(a->path, '/'), strrchr(b->path, '/') };
     struct stat there[2];
-    if (strcmp(strrchr(a->path, '/'), strrchr(b->path, '/')) != 0) return 0;
+    if (!name[0] || !name[1] || strcmp(name[0], name[1]) != 0) return 0; /* "" is the root */
     for (int i = 0; i < 2; i++) {
-        const int bytes = (int)(strrchr(of[i]->path, '/') - of[i]->path);
-        snprintf(folder[i], sizeof folder[i], "%.*s/", bytes, of[i]->path);
-        if (stat(folder[i], &there[i]) < 0) return 0;
+        snprintf(folder, sizeof folder, "%.*s/", (int)(name[i] - path[i]), path[i]);
+        if (stat(folder, &there[i]) < 0) return 0;
     }
     return is_same(&there[0], &there[1]);
 }
