@@ -277,6 +277,7 @@ static int tidy(const char *path, char out[PATH_MAX])
         *end = '/', memcpy(end + 1, path, bytes), end[bytes + 1] = 0;
         if (realpath(out, real)) strcpy(out, real);
     }
+    if (!*out) strcpy(out, "/");
     return 1;
 }
 
@@ -317,7 +318,7 @@ static int is_same_name(const gsa_place *a, const gsa_place *b)
     const char *const path[] = { a->path, b->path };
     const char *const name[] = { strrchr(a->path, '/'), strrchr(b->path, '/') };
     struct stat there[2];
-    if (!name[0] || !name[1] || strcmp(name[0], name[1]) != 0) return 0; /* "" is the root */
+    if (strcmp(name[0], name[1]) != 0) return 0;
     for (int i = 0; i < 2; i++) {
         snprintf(folder, sizeof folder, "%.*s/", (int)(name[i] - path[i]), path[i]);
         if (stat(folder, &there[i]) < 0) return 0;
