@@ -323,6 +323,33 @@ START_TEST(a_lock_may_vanish)
 }
 END_TEST
 
+static int64_t write_one(void *user, int file, const void *bytes, int64_t count)
+{
+    return gsa_system_default()->write(user, file, bytes, count > 1 ? 1 : count);
+}
+
+START_TEST(a_write_may_be_short)
+{
+    gsa_scratch s;
+    gsa_lock lock;
+    gsa_error error = { 0 };
+    char number[32], *text;
+    int64_t bytes;
+    gsa_system system = *gsa_system_default();
+    system.write = write_one;
+    gsa_scratch_open(&s);
+    ck_assert_msg(gsa_lock_folder(&system, s.folder, &lock, &error) == GSA_OK, "%s", error.text);
+    ck_assert_int_eq(
+        gsa_read_file(NULL, gsa_scratch_path(&s, "lock"), sizeof number, &text, &bytes, NULL),
+        GSA_OK);
+    snprintf(number, sizeof number, "%ld\n", (long)getpid());
+    ck_assert_str_eq(text, number);
+    gsa_release(gsa_system_default(), text);
+    gsa_lock_release(&lock);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
 /* Whoever comes and goes, at most one is inside: each makes a folder there that must not be there,
  * and takes it away. */
 START_TEST(many_come_and_go)
@@ -491,6 +518,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(an_empty_lock_stays),
                                         GSA_TEST(what_a_kill_left_is_removed),
                                         GSA_TEST(a_lock_may_vanish),
+                                        GSA_TEST(a_write_may_be_short),
                                         GSA_TEST(many_come_and_go),
                                         GSA_TEST(runs_are_refused),
                                         GSA_TEST(a_run_writes_through_no_link),

@@ -158,7 +158,10 @@ static gsa_status take(const gsa_system *system, const char *folder, const char 
     if (status != GSA_OK || *taken) return status;
     if (system->truncate(system->user, path, 0) < 0)
         return errno == ENOENT ? GSA_OK : broken(path, error);
-    *taken = system->write(system->user, lock->file, own, bytes) == bytes;
+    int64_t done = 0, put = 1;
+    for (errno = 0; done < bytes && put > 0; done += put > 0 ? put : 0)
+        put = system->write(system->user, lock->file, own + done, bytes - done);
+    *taken = done == bytes;
     if (*taken) return GSA_OK;
     status = broken(path, error);
     system->remove(system->user, path);
