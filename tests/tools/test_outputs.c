@@ -258,6 +258,24 @@ static const row kept[] = {
       " graph --topology star --length 3 --format dot --out p/3' 2>e || r=2; test $r = 2; "
       "grep -q 'another process' e",
       "--version", 0, NULL, "test $(grep -c mine log) = 1 && test $(grep -c digraph log) = 1" },
+    { "cat text.ini | " GSA_COMMAND
+      " train /dev/stdin --quiet --device cpu >o && mkfifo p; for v in "
+      "'train p --out new' 'train p --seeds 2' 'bench train p'; do r=0; "
+      "timeout 20 " GSA_COMMAND " $v <text.ini >o 2>e || r=$?; test $r = 2; "
+      "grep -q 'read more than once' e; done",
+      "--version", 0, NULL, "test ! -e new" },
+    { NULL, "train t.tsv --quiet --device cpu --out runs/last/", 2, "which run was the last",
+      "test ! -e runs/last" },
+    { "mkdir runs; echo mine >runs/last; for o in runs/ \"runs/a\nb\"; do " GSA_COMMAND
+      " train t.tsv --quiet --device cpu --out \"$o\" >o; done; rm runs/last; " GSA_COMMAND
+      " train t.tsv --quiet --device cpu --out runs/c >o",
+      "--version", 0, NULL, "test $(cat runs/last) = c" },
+    { "bash -ec 'd=$(printf %0200d 0) m=$PWD/run t=$PWD; for i in {1..24}; do mkdir $d; cd $d; "
+      "done; "
+      "for v in \"--report o --json o\" \"--json so\"; do r=0; " GSA_COMMAND " eval --device cpu "
+      "--model $m $v >so 2>e || r=$?; test $r = 2; grep -q would.be.lost e; done; test ! -s so; "
+      "cd $t; rm -r $d'",
+      "--version", 0, NULL, NULL },
     { "for out in / // /..; do r=0; " GSA_COMMAND " graph --topology star --length 3 --format dot "
       "--out $out >o 2>e || r=$?; test $r = 1; grep -q 'is a folder' e; done",
       "--version", 0, NULL, NULL },

@@ -286,12 +286,16 @@ typedef struct gsa_place { /* where an output is, through its links */
     struct stat there; /* st_ino 0: nothing is */
 } gsa_place;
 
-/* 1, or 0: no file, but a stream or device, which takes any number. */
+/* 1, or 0: no file, but a stream or device, which takes any number. Where the current folder's own
+ * path is too long for a system call, the path is what it is called. */
 static int place_of(const gsa_system *system, const char *path, gsa_place *place)
 {
     char end[PATH_MAX];
-    if (strcmp(path, "-") == 0 || system->resolve(system->user, path, end, PATH_MAX) <= 0 ||
-        !tidy(end, place->path))
+    if (strcmp(path, "-") == 0) return 0;
+    const int64_t bytes = system->resolve(system->user, path, end, PATH_MAX);
+    if (bytes <= 0 && snprintf(end, sizeof end, "%s", path) >= PATH_MAX) return 0;
+    if (!tidy(end, place->path) &&
+        snprintf(place->path, PATH_MAX, "%s%s", *end == '/' ? "" : "./", end) >= PATH_MAX)
         return 0;
     if (stat(place->path, &place->there) < 0) place->there = (struct stat){ .st_ino = 0 };
     return place->there.st_ino == 0 || S_ISREG(place->there.st_mode) ||
@@ -326,13 +330,17 @@ static int is_same_name(const gsa_place *a, const gsa_place *b)
     return is_same(&there[0], &there[1]);
 }
 
+static int is_one_file(const struct stat *a, const struct stat *b)
+{
+    return is_same(a, b) && (S_ISDIR(a->st_mode) || (S_ISREG(a->st_mode) && a->st_nlink == 1));
+}
+
 /* Is what both write one file or folder? A file with two names is two: each gets its own. */
 int gsa_is_one_output(const gsa_system *system, const char *a, const char *b)
 {
     gsa_place x, y;
     if (!place_of(system, a, &x) || !place_of(system, b, &y)) return 0;
-    return strcmp(x.path, y.path) == 0 || is_same_name(&x, &y) ||
-           (S_ISDIR(x.there.st_mode) && is_same(&x.there, &y.there));
+    return strcmp(x.path, y.path) == 0 || is_same_name(&x, &y) || is_one_file(&x.there, &y.there);
 }
 
 const char *gsa_stream_to(const gsa_system *system, const char *path)

@@ -222,7 +222,8 @@ static gsa_status take_folder(const gsa_args *args, char *folder, gsa_error *err
 static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
 {
     char recipe[GSA_PATH_ROOM];
-    if (strcmp(out, LAST) == 0)
+    const size_t name = sizeof LAST - 1;
+    if (strncmp(out, LAST, name) == 0 && !out[name + strspn(out + name, "/")])
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--out %s: a file of that name says which run was the last: name another",
                         out);
@@ -236,10 +237,10 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                     recipe, recipe);
 }
 
-/* A folder that runs/last can name. */
+/* A folder that runs/last can name, in a line. */
 static int is_last(const char *folder)
 {
-    return strncmp(folder, "runs/", 5) == 0 && !strchr(folder + 5, '/');
+    return strncmp(folder, "runs/", 5) == 0 && folder[5] && !strpbrk(folder + 5, "/\n");
 }
 
 static struct { /* what gsa_own_give_up gives up */

@@ -113,6 +113,14 @@ int gsa_note_run(const gsa_args *args, const char *folder)
            gsa_note_recipe(system, config, set, count);
 }
 
+gsa_status gsa_check_reread(const gsa_system *system, const char *recipe, gsa_error *error)
+{
+    if (system->kind(system->user, recipe, NULL) != GSA_FILE_OTHER) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "recipe '%s' is read more than once, and is no regular file: expected a file",
+                    recipe);
+}
+
 int gsa_note_recipe(const gsa_system *system, const char *recipe, const char *const *set, int count)
 {
     gsa_recipe read = { 0 };

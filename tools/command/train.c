@@ -44,7 +44,12 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     if (status == GSA_OK && w->recipe)
         status = gsa_own_is_data(gsa_args_system(args), w->recipe, &w->data, error);
     if (status != GSA_OK) return status;
-    if (!w->data) return refuse_words(args, error);
+    if (!w->data) {
+        status = refuse_words(args, error);
+        const int again = w->recipe && (w->out || gsa_sweep_asked(args));
+        return status == GSA_OK && again ? gsa_check_reread(gsa_args_system(args), w->recipe, error)
+                                         : status;
+    }
     if (gsa_ranks())
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s' is data, and %d ranks were started: 'gsa init' writes the recipe "

@@ -254,13 +254,15 @@ static gsa_status add_recipe(gsa_bench *bench, const char *recipe, gsa_error *er
                                            .threads = bench->threads,
                                            .steps_alone = gsa_args_given(bench->args, "steps") } };
     gsa_train_options *options = &sweep.train;
+    gsa_status status = gsa_check_reread(bench->system, recipe, error);
+    if (status != GSA_OK) return status;
     sweep.each = gsa_args_texts(bench->args, "each", &sweep.n_each);
     options->plugins = gsa_args_texts(bench->args, "plugin", &options->n_plugins);
     const char **overrides = overrides_of(bench, max_steps, &options->n_overrides);
     if (!overrides) return gsa_out_of_memory(error, "--set", options->n_overrides * 8);
     options->overrides = overrides;
     gsa_sweep_plan *plan = &bench->plans[bench->n_plans];
-    gsa_status status = gsa_sweep_plan_create(bench->system, &sweep, plan, error);
+    status = gsa_sweep_plan_create(bench->system, &sweep, plan, error);
     gsa_release(bench->system, overrides);
     if (status != GSA_OK) return status;
     bench->n_plans++;
