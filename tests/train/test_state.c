@@ -362,6 +362,25 @@ START_TEST(files_of_another_run_are_refused)
 }
 END_TEST
 
+START_TEST(a_state_under_the_log_of_another_run_is_refused)
+{
+    char from[480], to[480];
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    stop_run(&r, "run", 4);
+    rig_set(&r, "train.seed=6");
+    stop_run(&r, "other", 4);
+    r.sets--;
+    snprintf(from, sizeof from, "%s", gsa_scratch_path(&r.scratch, "other/log.jsonl"));
+    snprintf(to, sizeof to, "%s", gsa_scratch_path(&r.scratch, "run/log.jsonl"));
+    ck_assert_int_eq(rename(from, to), 0);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(r.error.text, "the checkpoint is of another run than '"), "%s",
+                  r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 /* Frozen weights, several optimisers, a mean or none, the best model or the last: what is stopped
  * and goes on is as if nothing had been. */
 START_TEST(all_that_a_state_holds)
@@ -608,7 +627,8 @@ int main(int argc, char **argv)
                                         GSA_TEST(weights_beside_the_present_model_are_refused),
                                         GSA_TEST(bits_and_cuts_are_survived),
                                         GSA_TEST(data_that_has_changed_is_refused),
-                                        GSA_TEST(files_of_another_run_are_refused) };
+                                        GSA_TEST(files_of_another_run_are_refused),
+                                        GSA_TEST(a_state_under_the_log_of_another_run_is_refused) };
     static const gsa_test faults[] = { GSA_LOOP(every_failed_call_ends_the_run, 14),
                                        GSA_LOOP(a_file_that_cannot_be_written_is_named, 7) };
     static const gsa_case cases[] = { GSA_CASE("hostile", hostile, 60),
