@@ -262,8 +262,10 @@ static const row kept[] = {
       " train /dev/stdin --quiet --device cpu >o && mkfifo p; for v in "
       "'train p --out new' 'train p --seeds 2' 'bench train p'; do r=0; "
       "timeout 20 " GSA_COMMAND " $v <text.ini >o 2>e || r=$?; test $r = 2; "
-      "grep -q 'read more than once' e; done",
+      "grep -q 'is a pipe, and is read' e; done",
       "--version", 0, NULL, "test ! -e new" },
+    { GSA_COMMAND " train /dev/fd/7 --quiet --device cpu --out new 7<text.ini >o", "--version", 0,
+      NULL, "test -e new/latest" },
     { NULL, "train t.tsv --quiet --device cpu --out runs/last/", 2, "which run was the last",
       "test ! -e runs/last" },
     { "mkdir runs; echo mine >runs/last; for o in runs/ \"runs/a\nb\"; do " GSA_COMMAND

@@ -47,8 +47,7 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     if (!w->data) {
         status = refuse_words(args, error);
         const int again = w->recipe && (w->out || gsa_sweep_asked(args));
-        return status == GSA_OK && again ? gsa_check_reread(gsa_args_system(args), w->recipe, error)
-                                         : status;
+        return status == GSA_OK && again ? gsa_check_reread(w->recipe, error) : status;
     }
     if (gsa_ranks())
         return gsa_fail(error, GSA_ERR_ARGUMENT,

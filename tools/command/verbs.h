@@ -166,7 +166,7 @@ int gsa_is_of_a_run(const char *path, int remade);
 /* eval makes this file of a run anew, where it has that name. NULL: nothing. */
 void gsa_remake(const char *path, const char *name);
 /* A recipe from a pipe is read once: the second time it would be empty. */
-gsa_status gsa_check_reread(const gsa_system *system, const char *recipe, gsa_error *error);
+gsa_status gsa_check_reread(const char *recipe, gsa_error *error);
 /* Before it is trained, each file that a word of the recipe or of `set` names is as if it was read;
  * 0: there is no memory. A recipe that cannot be read names none. */
 int gsa_note_recipe(const gsa_system *system, const char *recipe, const char *const *set,

@@ -254,7 +254,7 @@ static gsa_status add_recipe(gsa_bench *bench, const char *recipe, gsa_error *er
                                            .threads = bench->threads,
                                            .steps_alone = gsa_args_given(bench->args, "steps") } };
     gsa_train_options *options = &sweep.train;
-    gsa_status status = gsa_check_reread(bench->system, recipe, error);
+    gsa_status status = gsa_check_reread(recipe, error);
     if (status != GSA_OK) return status;
     sweep.each = gsa_args_texts(bench->args, "each", &sweep.n_each);
     options->plugins = gsa_args_texts(bench->args, "plugin", &options->n_plugins);
