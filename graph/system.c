@@ -189,7 +189,7 @@ static int is_own_process(const char *folder)
  * its threads, by whatever name. -1: it is none; GSA_ANOTHERS_DESCRIPTOR. */
 static int descriptor_at(const char *path)
 {
-    enum { DIGITS = 9 }; /* no system has more of them */
+    enum { DIGITS = 9 }; /* an int has them */
     char folder[PATH_MAX], real[PATH_MAX];
     const char *slash = strrchr(path, '/'), *digits = slash ? slash + 1 : path;
     const size_t count = strspn(digits, "0123456789");

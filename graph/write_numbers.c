@@ -1,20 +1,29 @@
 /* write_numbers.c - what each head of each phase does, in numbers: as JSON, as CSV, and in the
  * page. A row is what one node reads in one phase (of one head); its weights are taken as shares of
- * their sum. Cost O(edges x heads) time, 8 bytes a node besides. */
+ * their sum. Cost O(edges x heads) time; 8 bytes a node, 4 an edge of a phase, and 8 for each head
+ * and each label that an edge has: not for those that the pattern names, which may be 2^31. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "graph/write_parts.h"
 
 typedef struct head_numbers { /* sums over the rows that read anything */
     int64_t rows, near;       /* near: rows that have a distance */
     double entropy, distance, self;
-    double all, *kind, *label; /* of weights; by what is read [n_kinds], by label [labels] */
+    double all, *kind, *label; /* of weights; by what is read [n_kinds], by label [met.count] */
     double sum, logs, far, far_sum, own; /* of the row that is open */
 } head_numbers;
 
+typedef struct met_labels { /* those of a phase's edges, ascending */
+    int32_t *label;         /* [count]; NULL while they are counted */
+    int64_t count;
+    int32_t last;
+} met_labels;
+
 typedef struct counter {
     const gsa_drawing *drawing;
+    const met_labels *met;
     const double *place; /* [nodes] in tokens */
     head_numbers *head;  /* [heads] */
     int heads;
@@ -62,6 +71,47 @@ static double distance(const counter *c, const gsa_drawn_edge *e)
     return fabs(c->place[e->from] - c->place[e->to]);
 }
 
+/* ---- labels that are met ------------------------------------------------------------------- */
+
+static void meet(void *context, const gsa_drawn_edge *e)
+{
+    met_labels *met = context;
+    if (met->count > 0 && e->label == met->last) return;
+    met->last = e->label;
+    if (met->label) met->label[met->count] = e->label;
+    met->count++;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* One for each run of edges first, then each once. */
+static gsa_status find_labels(const gsa_drawing *d, int sheet, int phase, met_labels *met,
+                              gsa_error *error)
+{
+    *met = (met_labels){ 0 };
+    gsa_draw_phase_edges(d, sheet, phase, meet, met);
+    int32_t *label = gsa_alloc(d->system, (size_t)met->count + 1, sizeof *label);
+    if (!label) return gsa_out_of_memory(error, "labels of edges", 4 * (met->count + 1));
+    *met = (met_labels){ .label = label };
+    gsa_draw_phase_edges(d, sheet, phase, meet, met);
+    qsort(label, (size_t)met->count, sizeof *label, by_number);
+    int64_t once = 0;
+    for (int64_t i = 0; i < met->count; i++)
+        if (i == 0 || label[i] != label[i - 1]) label[once++] = label[i];
+    met->count = once;
+    return GSA_OK;
+}
+
+static int64_t place_of(const met_labels *met, int32_t label)
+{
+    const int32_t *at = bsearch(&label, met->label, (size_t)met->count, sizeof label, by_number);
+    return at - met->label;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static void end_row(counter *c)
@@ -84,6 +134,7 @@ static void add_edge(void *context, const gsa_drawn_edge *e)
     counter *c = context;
     const double far = distance(c, e);
     const ptrdiff_t kind = kind_of(c->drawing, e->from) - c->drawing->kinds;
+    const int64_t label = place_of(c->met, e->label);
     if (e->to != c->to || e->head_to != c->head_to) end_row(c);
     c->to = e->to, c->head_to = e->head_to;
     for (int h = 0; h < c->heads; h++) {
@@ -91,7 +142,7 @@ static void add_edge(void *context, const gsa_drawn_edge *e)
         head_numbers *n = &c->head[h];
         if (!(w > 0)) continue;
         n->sum += w, n->logs += w * log2(w);
-        n->all += w, n->kind[kind] += w, n->label[e->label] += w;
+        n->all += w, n->kind[kind] += w, n->label[label] += w;
         if (e->from == e->to) n->own += w;
         if (far >= 0) n->far += w * far, n->far_sum += w;
     }
@@ -103,6 +154,7 @@ typedef struct number_writer {
     const gsa_drawing *drawing;
     const gsa_picture_sheet *sheet;
     const char *phase;
+    met_labels met;
     int sheet_number, phase_number, head, csv, written;
 } number_writer;
 
@@ -184,11 +236,11 @@ static void put_labels(number_writer *w, const head_numbers *n, int32_t labels)
 {
     char name[GSA_LABEL_NAME];
     open_group(w, "labels");
-    for (int32_t label = 0; labels > 1 && label < labels; label++) {
-        if (!(n->label[label] > 0)) continue;
-        gsa_draw_label_name(w->sheet, w->phase_number, label, name);
-        if (!*name) snprintf(name, sizeof name, "label %d", (int)label);
-        put_share(w, "labels", name, n->label[label] / n->all);
+    for (int64_t i = 0; labels > 1 && i < w->met.count; i++) {
+        if (!(n->label[i] > 0)) continue;
+        gsa_draw_label_name(w->sheet, w->phase_number, w->met.label[i], name);
+        if (!*name) snprintf(name, sizeof name, "label %d", (int)w->met.label[i]);
+        put_share(w, "labels", name, n->label[i] / n->all);
     }
     close_group(w);
 }
@@ -225,11 +277,14 @@ static gsa_status count_phase(const gsa_drawing *d, number_writer *w, const doub
 {
     const gsa_phase *x = gsa_schema_phase(w->sheet->schema, w->phase_number);
     const int heads = x->per_head ? d->heads : d->columns ? d->columns : 1;
-    const size_t labels = (size_t)(x->labels > 1 ? x->labels : 1), kinds = (size_t)d->n_kinds;
+    gsa_status status = find_labels(d, w->sheet_number, w->phase_number, &w->met, error);
+    if (status != GSA_OK) return status;
+    const size_t labels = (size_t)w->met.count, kinds = (size_t)d->n_kinds;
     head_numbers *all = gsa_alloc_zero(d->system, (size_t)heads, sizeof *all);
     double *sums = gsa_alloc_zero(d->system, (size_t)heads * (kinds + labels), sizeof *sums);
-    counter c = { .drawing = d, .place = place, .head = all, .heads = heads, .to = -1 };
-    gsa_status status = GSA_OK;
+    counter c = {
+        .drawing = d, .met = &w->met, .place = place, .head = all, .heads = heads, .to = -1
+    };
     if (!all || !sums)
         status = gsa_out_of_memory(error, "numbers of heads",
                                    heads * (int64_t)(sizeof *all + (kinds + labels) * 8));
@@ -245,6 +300,7 @@ static gsa_status count_phase(const gsa_drawing *d, number_writer *w, const doub
         put_head(w, &all[w->head], x->labels);
     gsa_release(d->system, sums);
     gsa_release(d->system, all);
+    gsa_release(d->system, w->met.label);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "loader.h"
 
 enum { CHUNK = 1 << 16 };
@@ -61,8 +62,7 @@ static int refill(file_text *text)
 static int open_regular(const gsa_system *s, const char *path)
 {
     char end[4096];
-    const int named = strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0;
-    if (named && s->resolve(s->user, path, end, sizeof end) > 0)
+    if (gsa_descriptor_of(path) == -1 && s->resolve(s->user, path, end, sizeof end) > 0)
         return s->open(s->user, end, GSA_OPEN_READ_OWN);
     return s->open(s->user, path, GSA_OPEN_READ);
 }
