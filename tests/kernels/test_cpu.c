@@ -282,7 +282,7 @@ START_TEST(every_width_and_window)
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int l = 0; l < GSA_COUNT(levels); l++)
         for (int f = 0; f < GSA_COUNT(flags) && has_in_turn(levels[l].level, _i + f); f++)
-            for (int w = (f + _i) % (2 * GSA_THIN(3)); w < GSA_COUNT(windows); w += 2 * GSA_THIN(3))
+            for (int w = (f + _i) % (2 * GSA_THIN(5)); w < GSA_COUNT(windows); w += 2 * GSA_THIN(5))
                 check_graph(l, 1 + _i % 3, dims[_i], flags[f], &windows[w]);
 }
 END_TEST

@@ -56,7 +56,8 @@ START_TEST(threads_and_the_batch_change_no_bit)
                  { 16, 1, 0 }, { 1, 5, 0 },  { 2, 7, 0 },         { 3, 3, 0 },
                  { 8, 3, 0 },  { 16, 7, 0 }, { 1, 24, 0 },        { 2, 24, 0 },
                  { 3, 24, 0 }, { 8, 24, 0 }, { 1, 3, BACKWARDS }, { 3, 1, BESIDE } };
-    if (!gsa_cpu_has(level[_i / PATTERNS])) return;
+    if (!gsa_cpu_has(level[_i / PATTERNS]) || (_i % PATTERNS / 2 + _i / PATTERNS) % GSA_THIN(2))
+        return;
     const int step = (call_of(_i).p->rows > 200 ? 3 : 1) * GSA_THIN(9);
     for (int way = (_i % PATTERNS + _i / PATTERNS) % GSA_THIN(2); way < 2; way += GSA_THIN(2)) {
         call want = call_of(_i);

@@ -104,7 +104,8 @@ static void taint_all(int i, int only)
     make_edges(&r, &clean);
     clean.dead = only == V && clean.p->biased, clean.drop = only < 0 ? 0 : 0.2;
     attend(&clean);
-    for (int j = i % GSA_THIN(7); j < 2 * GSA_COUNT(plane) * GSA_COUNT(tainted); j += GSA_THIN(7)) {
+    for (int j = i % GSA_THIN(13); j < 2 * GSA_COUNT(plane) * GSA_COUNT(tainted);
+         j += GSA_THIN(13)) {
         call x = clean;
         x.tainted = tainted[j / 2 / GSA_COUNT(plane)];
         x.taint = plane[j / 2 % GSA_COUNT(plane)], x.odd = j % 2 ? INFINITY : NAN;
