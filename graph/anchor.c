@@ -9,6 +9,7 @@ enum { HOLD = 64 };
 typedef struct watched {
     struct watched *next;
     gsa_stamp stamp; /* when it was opened first */
+    int64_t bytes;   /* until then: that it had before; -1: any */
     int opened;
     char name[];
 } watched;
@@ -63,19 +64,20 @@ static int open_file(void *user, const char *path, int mode)
     watched *w = a->first;
     while (w && strcmp(w->name, name_in(a, path)) != 0) w = w->next;
     const int known = w && stamp_of(a, file, &now) == 0;
-    if (known && !w->opened) w->stamp = now, w->opened = 1;
-    if (known && is_same(&now, &w->stamp)) return file;
+    if (known && !w->opened && (w->bytes < 0 || w->bytes == now.bytes))
+        w->stamp = now, w->opened = 1;
+    if (known && w->opened && is_same(&now, &w->stamp)) return file;
     below->close(below->user, file);
     return errno = ESTALE, -1;
 }
 
-/* The last call is the one that finds the end. */
+/* The last call is the one that finds the end; a file that grows without end has none. */
 static int64_t read_file(void *user, int file, void *buffer, int64_t bytes)
 {
     const gsa_anchor *a = user;
     const int64_t got = a->above.below->read(a->above.below->user, file, buffer, bytes);
     gsa_stamp now;
-    if (got != 0 || !a->first) return got;
+    if (got < 0 || !a->first) return got;
     if (stamp_of(a, file, &now) < 0) return -1;
     for (const watched *w = a->first; w; w = w->next)
         if (w->stamp.inode == now.inode && w->stamp.device == now.device &&
@@ -84,14 +86,15 @@ static int64_t read_file(void *user, int file, void *buffer, int64_t bytes)
     return got;
 }
 
-gsa_status gsa_anchor_watch(gsa_anchor *a, const char *path, gsa_error *error)
+gsa_status gsa_anchor_watch(gsa_anchor *a, const char *path, int64_t bytes, gsa_error *error)
 {
     if (!a || !a->above.table.stamp) return GSA_OK;
     const char *name = name_in(a, path);
-    const size_t bytes = sizeof(watched) + strlen(name) + 1;
-    watched *w = gsa_alloc_zero(a->above.below, bytes, 1);
-    if (!w) return gsa_out_of_memory(error, path, (int64_t)bytes);
+    const size_t room = sizeof(watched) + strlen(name) + 1;
+    watched *w = gsa_alloc_zero(a->above.below, room, 1);
+    if (!w) return gsa_out_of_memory(error, path, (int64_t)room);
     strcpy(w->name, name);
+    w->bytes = bytes;
     w->next = a->first, a->first = w;
     return GSA_OK;
 }

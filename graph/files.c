@@ -15,6 +15,10 @@ static gsa_status cannot(gsa_error *error, const char *path, const char *what)
 /* Of what is no regular file, and may have no end; what larger ones are looked at for. */
 static const int64_t ENDLESS = INT64_C(1) << 30;
 
+/* What a regular file may have beyond twice the size that it says: it is written meanwhile, or is
+ * one of those that say none, as in /proc. */
+static const int64_t GROWN = INT64_C(1) << 24;
+
 /* A regular file fits, and is no file of holes. */
 static gsa_status check_size(const gsa_system *system, const char *path, int64_t size,
                              int64_t limit, gsa_error *error)
@@ -82,6 +86,7 @@ gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t lim
     if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
     if (kind != GSA_FILE_REGULAR) size = 0;
+    else if (size < limit / 2 && limit - 2 * size > GROWN) limit = 2 * size + GROWN;
     gsa_status status = check_size(system, path, size, limit, error);
     if (status != GSA_OK) return status;
     const int file = system->open(system->user, path, GSA_OPEN_READ);

@@ -69,9 +69,9 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int6
 }
 
 /* A listed file has a path that can be used, is there, and is no larger than what is read: words
- * are fewer than weights. */
-static gsa_status check_file(const gsa_system *system, const char *path, const char *name,
-                             gsa_error *error)
+ * are fewer than weights. It is watched from here on. */
+static gsa_status check_file(const gsa_system *system, gsa_anchor *anchor, const char *path,
+                             const char *name, gsa_error *error)
 {
     const char *dot = strrchr(name, '.');
     const int64_t most = dot && strcmp(dot, ".safetensors") == 0 ? LARGEST_FILE : LARGEST_TEXT;
@@ -83,10 +83,12 @@ static gsa_status check_file(const gsa_system *system, const char *path, const c
     if (system->kind(system->user, path, &bytes) == GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_FORMAT, "'%s' cannot be read: No such file or directory",
                         path);
-    if (bytes <= most) return gsa_check_stored(system, path, bytes, error);
-    return gsa_fail(error, GSA_ERR_LIMIT,
-                    "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
-                    bytes, most);
+    if (bytes > most)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
+                        bytes, most);
+    const gsa_status status = gsa_check_stored(system, path, bytes, error);
+    return status == GSA_OK ? gsa_anchor_watch(anchor, path, bytes, error) : status;
 }
 
 /* One line, which is ended with a zero byte in place of its line end: there is no other in it. */
@@ -109,8 +111,7 @@ static gsa_status check_line(const gsa_system *system, gsa_anchor *anchor, const
     if (unread && strcmp(name, unread) == 0) return GSA_OK;
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    gsa_status status = check_file(system, path, name, error);
-    if (status == GSA_OK) status = gsa_anchor_watch(anchor, path, error);
+    gsa_status status = check_file(system, anchor, path, name, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status == GSA_OK && strncmp(hex, line, HEX) != 0)
         status = gsa_fail(error, GSA_ERR_FORMAT,
@@ -231,6 +232,8 @@ gsa_status gsa_manifest_check(gsa_anchor *anchor, const gsa_system *system, cons
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
     gsa_status status = gsa_names_list(system, folder, &names, error);
     if (status == GSA_OK) status = check_kinds(system, folder, &names, error);
+    if (status == GSA_OK)
+        status = gsa_anchor_watch(anchor, path, -1, error); /* a list may be empty */
     if (status == GSA_OK)
         status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
