@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "graph/utf8.h"
 #include "support/suite.h"
 
 #define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
@@ -341,6 +342,28 @@ START_TEST(many_lines)
 }
 END_TEST
 
+/* A long word is cut, within a character too; a line's name may be no UTF-8. */
+START_TEST(cut_words)
+{
+    char word[302] = "a", text[400];
+    for (int i = 1; i < 301; i += 3) memcpy(word + i, "\xe2\x82\xac", 3);
+    snprintf(text, sizeof text, "{\"w\":\"%s\",\"x\":1,\"y\":2}\n", word);
+    gsa_cli_enter();
+    gsa_cli_write("w.jsonl", text);
+    for (int i = 0; i < 3; i++) {
+        run(i == 0   ? ARGS("chart", "w.jsonl", "--x", "w", "--y", "y", "--out", "-")
+            : i == 1 ? ARGS("chart", "w.jsonl", "--x", "x", "--y", "y", "--y", "x", "--series", "w",
+                            "--out", "-")
+                     : ARGS("chart", "w.jsonl", "--x", "x", "--y", "y=caf\xe9", "--y", "x=\xf0",
+                            "--out", "-"));
+        ck_assert(well_formed(ran.out) && strstr(ran.out, "\xef\xbf\xbd"));
+        ck_assert_int_lt(gsa_utf8_invalid(ran.out, (int64_t)strlen(ran.out)), 0);
+    }
+    ck_assert(strstr(ran.out, "caf\xef\xbf\xbd</text>") && strstr(ran.out, ">\xef\xbf\xbd</text>"));
+    gsa_cli_leave();
+}
+END_TEST
+
 /* However many reports: the first is kept, and those between are as far from each other. */
 START_TEST(a_curve_of_many_reports_keeps_some)
 {
@@ -366,9 +389,11 @@ int main(int argc, char **argv)
 {
     static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range),
                                             GSA_TEST(halves) };
-    static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words),
-                                      GSA_TEST(many_lines), GSA_TEST(a_line_a_file),
-                                      GSA_TEST(a_curve_of_many_reports_keeps_some) };
+    static const gsa_test drawn[] = {
+        GSA_TEST(golden),     GSA_TEST(seeds_and_words),
+        GSA_TEST(many_lines), GSA_TEST(a_line_a_file),
+        GSA_TEST(cut_words),  GSA_TEST(a_curve_of_many_reports_keeps_some)
+    };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)),
                                       GSA_TEST(no_other_pictures) };
     static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30),

@@ -47,11 +47,13 @@ static double width_of(const char *text, double size)
     return sum * size;
 }
 
+/* A word that was cut, or the name of a file or a line, may end in a character or be no UTF-8. */
 static void put_text(gsa_output *out, const char *text)
 {
     for (int32_t bytes; *text; text += bytes) {
-        bytes = (unsigned char)*text < 0x80 ? 1 : gsa_utf8_length(text);
         const char c = *text;
+        bytes = (int32_t)strnlen(text, (size_t)gsa_utf8_length(text));
+        if (gsa_utf8_invalid(text, bytes) >= 0) bytes = 1;
         if (gsa_xml_invalid(text, bytes) >= 0 || c == '\r' || c == '\n' || c == '\t')
             gsa_output_text(out, "\xef\xbf\xbd");
         else if (c == '&') gsa_output_text(out, "&amp;");
