@@ -58,9 +58,10 @@ static int open_file(void *user, const char *path, int mode)
     char room[GSA_ABOVE_ROOM];
     const char *meant = beneath(&a->above, path, room);
     gsa_stamp now;
-    const int file = below->open(below->user, meant, mode);
     const int reads = mode == GSA_OPEN_READ || mode == GSA_OPEN_READ_OWN;
-    if (file < 0 || !a->first || !reads || meant == path) return file;
+    const int watches = a->first && reads && meant != path;
+    const int file = below->open(below->user, meant, watches ? GSA_OPEN_READ_OWN : mode);
+    if (file < 0 || !watches) return file;
     watched *w = a->first;
     while (w && strcmp(w->name, name_in(a, path)) != 0) w = w->next;
     const int known = w && stamp_of(a, file, &now) == 0;

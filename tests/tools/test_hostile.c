@@ -223,6 +223,10 @@ START_TEST(what_is_exchanged_meanwhile_is_refused)
           "; mkfifo at; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
           " timeout 20 " GSA_COMMAND " eval --device cpu --model model >o 2>e || r=$?; cat e; "
           "test $r = 1");
+    shell("s=run/$(cat run/latest); rm -r $s; cp -r model $s; cp model/config.ini run; chown -R "
+          "12345 run; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
+          " timeout 20 " GSA_COMMAND " train --device cpu --resume run --out more --set "
+          "train.epochs=9 >o 2>e || r=$?; cat e; grep -q \"'at' cannot be\" e; test $r = 1");
     shell("rm -f at plain; mkfifo at; echo '0 1' >plain; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain "
           "LD_PRELOAD=" GSA_STAT_FAILS " timeout 20 " GSA_COMMAND
           " graph --topology file:path=at --length 3 >o 2>e || r=$?; cat e; test $r = 2");

@@ -69,6 +69,11 @@ static int ends_with(const char *path, const char *end)
     return all >= bytes && strcmp(path + all - bytes, end) == 0;
 }
 
+static int reads(int mode)
+{
+    return mode == GSA_OPEN_READ || mode == GSA_OPEN_READ_OWN;
+}
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static void exchange_run(rig *r, const gsa_progress *p)
@@ -325,8 +330,8 @@ static void change(const changed *c, const char *file)
 static int change_and_open(void *user, const char *path, int mode)
 {
     changed *c = user;
-    const int meets = mode == GSA_OPEN_READ && ends_with(path, c->end) &&
-                      !strstr(path, ".tmp-gsa/") && c->calls-- == 0;
+    const int meets =
+        reads(mode) && ends_with(path, c->end) && !strstr(path, ".tmp-gsa/") && c->calls-- == 0;
     if (meets && c->before) change(c, c->end);
     const int file = gsa_system_default()->open(NULL, path, mode);
     if (meets && !c->before) change(c, c->end);
@@ -400,9 +405,10 @@ END_TEST
 typedef struct comes {
     gsa_system table;
     const gsa_scratch *scratch;
-    int lists; /* the files come after an empty list was opened, else the weights grow */
-    int calls;
+    int what, calls;
 } comes;
+
+enum { GROWS, WAITS, COMES, WAYS }; /* a hole, a FIFO, and files after the empty list was opened */
 
 static const char *const parts[] = { "model.safetensors", "state.safetensors", "config.ini",
                                      "vocab.txt",         "labels.txt",        "data.sha256" };
@@ -419,18 +425,23 @@ static void move_parts(const gsa_scratch *s, const char *from, const char *to)
 static int open_and_come(void *user, const char *path, int mode)
 {
     comes *c = user;
+    char weights[300];
+    const char *end = c->what == COMES ? "/manifest.sha256" : "/model.safetensors";
+    const int meets = reads(mode) && ends_with(path, end) && c->calls-- == 0;
+    snprintf(weights, sizeof weights, "%s",
+             gsa_scratch_path(c->scratch, "run/step-9/model.safetensors"));
+    if (meets && c->what == GROWS) ck_assert_int_eq(truncate(weights, (off_t)1 << 40), 0);
+    if (meets && c->what == WAITS) {
+        ck_assert_int_eq(unlink(weights), 0);
+        ck_assert_int_eq(mkfifo(weights, 0600), 0);
+    }
     const int file = gsa_system_default()->open(NULL, path, mode);
-    const char *end = c->lists ? "/manifest.sha256" : "/model.safetensors";
-    if (mode != GSA_OPEN_READ || !ends_with(path, end) || c->calls-- != 0) return file;
-    if (c->lists) move_parts(c->scratch, "aside", "run/step-9");
-    else
-        ck_assert_int_eq(
-            truncate(gsa_scratch_path(c->scratch, "run/step-9%s", end), (off_t)1 << 40), 0);
+    if (meets && c->what == COMES) move_parts(c->scratch, "aside", "run/step-9");
     return file;
 }
 
-/* A file that becomes a hole of a terabyte is not read to its end; files that come after an empty
- * list, which nobody checked, are not read at all. */
+/* A file that becomes a hole of a terabyte is not read to its end, a FIFO in its place is not
+ * waited for; files that come after an empty list, which nobody checked, are not read at all. */
 START_TEST(files_that_grow_or_come_meanwhile)
 {
     rig r;
@@ -439,19 +450,23 @@ START_TEST(files_that_grow_or_come_meanwhile)
     rig_set(&r, "train.keep=1");
     rig_train_ok(&r, "run");
     char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/step-9/%s", parts[0]), &bytes);
-    comes c = { .table = *gsa_system_default(), .scratch = &r.scratch, .lists = _i };
+    comes c = { .table = *gsa_system_default(), .scratch = &r.scratch, .what = _i };
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "aside"), 0700), 0);
-    if (_i)
+    if (_i == COMES)
         gsa_put_file(gsa_scratch_path(&r.scratch, "run/step-9/manifest.sha256"),
                      "# 0 files of step-9\n", 20);
     c.table.user = &c, c.table.open = open_and_come;
     r.system = &c.table;
     for (int verb = 0; verb < 3; verb++) {
         c.calls = 0;
-        if (_i) move_parts(&r.scratch, "run/step-9", "aside");
+        if (_i == COMES) move_parts(&r.scratch, "run/step-9", "aside");
         ck_assert_int_ne(use(&r, verb), GSA_OK);
-        ck_assert_msg(c.calls < 0 && strstr(r.error.text, "meanwhile"), "%s", r.error.text);
-        if (!_i) put_back(&r, parts[0], text, bytes);
+        ck_assert_msg(c.calls < 0 &&
+                          strstr(r.error.text, _i == WAITS ? "cannot be read" : "meanwhile"),
+                      "%s", r.error.text);
+        if (_i == WAITS)
+            ck_assert_int_eq(unlink(gsa_scratch_path(&r.scratch, "run/step-9/%s", parts[0])), 0);
+        if (_i != COMES) put_back(&r, parts[0], text, bytes);
     }
     r.system = NULL;
     free(text);
@@ -546,7 +561,7 @@ int main(int argc, char **argv)
         GSA_TEST(a_run_that_is_exchanged_while_it_is_averaged),
         GSA_TEST(a_step_that_is_a_link),
         GSA_LOOP(a_file_that_changes_while_it_is_read, GSA_COUNT(changes)),
-        GSA_LOOP(files_that_grow_or_come_meanwhile, 2)
+        GSA_LOOP(files_that_grow_or_come_meanwhile, WAYS)
     };
     static const gsa_test table[] = { GSA_TEST(beneath_a_held_folder) };
     static const gsa_case cases[] = { GSA_CASE("written", written, 60), GSA_CASE("read", read, 60),

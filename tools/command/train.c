@@ -8,6 +8,7 @@
 #include "tools/command/ranks.h"
 #include "tools/command/report.h"
 #include "tools/command/sweep.h"
+#include "train/use/apply.h"
 
 /* What is trained: a recipe, or a file of data with the recipe that is written for it into a folder
  * of its own. */
@@ -146,6 +147,8 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
     live page;
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(writes ? gsa_args_flag(args, "quiet") != 0 : 2);
+    const char *resumed = gsa_args_text(args, "resume");
+    if (resumed && gsa_is_others(resumed)) gsa_read_regular(); /* what it names is its owner's */
     gsa_status status = check_replaced(args, w, error);
     if (status == GSA_OK) status = open_live(args, w, &reporter, &page, error);
     if (status != GSA_OK && w->data) gsa_own_undo(gsa_args_system(args), &w->own);
