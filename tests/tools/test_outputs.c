@@ -245,6 +245,22 @@ static const row kept[] = {
       " train text.ini --quiet --device cpu --seeds 2 --out s >s/seed-1/asked.ini "
       "2>e || r=$?; test $r = 2; grep -q 'standard output goes there' e",
       "--version", 0, NULL, "test ! -e s/seed-1/config.ini" },
+    { "ln model/vocab.txt zz; r=0; " GSA_COMMAND " predict --device cpu --model model x "
+      ">>zz 2>e || r=$?; test $r = 2; grep -q 'it is a file of a checkpoint' e",
+      "predict --device cpu --model model --output /dev/fd/5 x 5<>zz", 2,
+      "'/dev/fd/5' cannot be written: it is a file of a checkpoint",
+      SAME "; cmp model/vocab.txt zz" },
+    { "mkdir u; r=0; " GSA_COMMAND " train text.ini --device cpu --out u "
+      ">u/log.jsonl.tmp-gsa-0123456789ab 2>e || r=$?; test $r = 2; test -e "
+      "u/log.jsonl.tmp-gsa-0123456789ab; grep -q 'that of a temporary' e",
+      TRAIN "--out u --results u/log.jsonl.tmp-gsa-0123456789ab", 2,
+      "its name is that of a temporary", "test ! -e u/log.jsonl" },
+    { "r=$(printf 'caf\\351.ini'); cp text.ini $r; " GSA_COMMAND " train $r --device cpu --quiet "
+      "--seeds 1 --out s >o; grep -q '\"recipe\": \"caf\xef\xbf\xbd\"' "
+      "s/results.jsonl; " GSA_COMMAND
+      " bench train $r --device cpu --steps 1 --json b.json >o; grep -q '\"name\": "
+      "\"caf\xef\xbf\xbd.ini\"' b.json; cp s/seed-1/result.json $r.json",
+      "table $(printf 'caf\\351.ini.json')", 0, NULL, "grep 'caf.*json:1' out.txt" },
     /* where a folder, or the processes, are mounted a second time; not where nobody may mount */
     { "unshare -m true 2>e || exit 0; mkdir m; r=0; unshare -m sh -c 'mount --bind . m && "
       "exec " GSA_COMMAND " eval --device cpu --model run --report out --json m/out' 2>e || r=$?; "

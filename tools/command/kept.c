@@ -3,6 +3,7 @@
  * is there now counts. And what is read of a checkpoint is no link: its owner may exchange a file
  * for one after the manifest was checked. */
 #define _DEFAULT_SOURCE /* realpath */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,10 +19,17 @@
 #include "train/driver/lock.h"
 #include "tools/command/verbs.h"
 
+/* Checkpoints that were read last: a run that saves for days must not remember all their files,
+ * and what is read of one comes right after its manifest. */
+enum { MANIFESTS = 64 };
+static const char MANIFEST[] = "manifest.sha256";
+
 static struct { /* kept to the end of the process */
     pthread_mutex_t lock;
     char **at;
     int count, room;
+    char *checkpoint[MANIFESTS];                         /* folders, with their "/" */
+    int next;                                            /* of these, the one that goes first */
     int (*open)(void *user, const char *path, int mode); /* of the table */
     int regular;                                         /* as gsa_read_regular says */
 } reads = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -78,6 +86,24 @@ static gsa_status see_file(const char *path, int standard, struct stat *there, g
     return errno == ENOENT || errno == EBADF ? GSA_OK : gsa_take_kind(path, &kind, error);
 }
 
+static int is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Under whatever name of its own: an output by a second one would be written over it. */
+static int is_in(const char *folder, const struct stat *file)
+{
+    struct stat there;
+    int found = 0;
+    DIR *all = opendir(folder);
+    for (struct dirent *one; all && !found && (one = readdir(all));)
+        found = fstatat(dirfd(all), one->d_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                is_same(&there, file);
+    if (all) closedir(all);
+    return found;
+}
+
 /* A named output may be standard input, too, before that is read. What is no file is not
  * changed. */
 static gsa_status check_read(const char *path, gsa_error *error)
@@ -88,10 +114,22 @@ static gsa_status check_read(const char *path, gsa_error *error)
     pthread_mutex_lock(&reads.lock);
     for (int i = is_stream(path) ? 0 : -1; i < reads.count && status == GSA_OK; i++) {
         status = see_file(i < 0 ? "-" : reads.at[i], STDIN_FILENO, &there, error);
-        if (status == GSA_OK && there.st_mode && there.st_ino == target.st_ino &&
-            there.st_dev == target.st_dev)
+        if (status == GSA_OK && there.st_mode && is_same(&there, &target))
             status = gsa_fail(error, GSA_ERR_ARGUMENT, "the command or its recipe reads it");
     }
+    pthread_mutex_unlock(&reads.lock);
+    return status;
+}
+
+static gsa_status check_checkpoints(const char *path, gsa_error *error)
+{
+    struct stat target;
+    gsa_status status = see_file(path, STDOUT_FILENO, &target, error);
+    if (status != GSA_OK || !S_ISREG(target.st_mode)) return status;
+    pthread_mutex_lock(&reads.lock);
+    for (int i = 0; i < MANIFESTS && status == GSA_OK; i++)
+        if (reads.checkpoint[i] && is_in(reads.checkpoint[i], &target))
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "it is a file of a checkpoint");
     pthread_mutex_unlock(&reads.lock);
     return status;
 }
@@ -191,14 +229,25 @@ static const char *named_by(const char *path, char real[PATH_MAX])
     return realpath(at, real);
 }
 
+/* A run removes what a kill left of its outputs. */
+static gsa_status check_name(const char *path, gsa_error *error)
+{
+    const char *name = name_of(path);
+    return name[gsa_bytes_of_target(name)]
+               ? gsa_fail(error, GSA_ERR_ARGUMENT, "its name is that of a temporary")
+               : GSA_OK;
+}
+
 /* The path was followed through its links. */
 static gsa_status check_place(const char *path, int replaces, gsa_error *error)
 {
     char folder[GSA_PATH_ROOM], real[PATH_MAX];
     gsa_status status = check_read(path, error);
     const char *at = named_by(path, real);
+    if (status == GSA_OK && at) status = check_name(at, error);
     folder_of(at ? at : path, folder);
     if (status == GSA_OK && at) status = gsa_check_outside(gsa_system_default(), folder, error);
+    if (status == GSA_OK) status = check_checkpoints(path, error);
     if (status == GSA_OK && at) status = check_run(at, folder, error);
     if (status == GSA_OK && at == path && replaces) status = check_content(path, folder, error);
     return status;
@@ -239,11 +288,21 @@ gsa_status gsa_check_stream(const gsa_system *system, const char *path, gsa_erro
                   : GSA_OK;
 }
 
+/* Of a stream, before a run removes it. */
+static gsa_status check_stream_name(const char *stream, gsa_error *error)
+{
+    char real[PATH_MAX];
+    const char *at = named_by(stream, real);
+    const gsa_status status = at ? check_name(at, error) : GSA_OK;
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", at);
+}
+
 gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
 {
     static const char *const more[] = { GSA_LATEST, "lock", "asked.ini" };
     char path[GSA_PATH_ROOM];
-    gsa_status status = GSA_OK;
+    gsa_status status = check_stream_name("/dev/fd/1", error);
+    if (status == GSA_OK) status = check_stream_name("/dev/fd/2", error);
     enum { ALL = GSA_RUN_FILES + sizeof more / sizeof *more };
     for (int i = 0; i < ALL && status == GSA_OK; i++) {
         snprintf(path, sizeof path, "%s/%s", folder,
@@ -268,16 +327,10 @@ int gsa_note_pattern(const gsa_pattern *pattern)
     return 1;
 }
 
-/* Manifests that were read last: a run that saves for days must not remember them all, and what is
- * read of a checkpoint comes right after its manifest. */
-enum { MANIFESTS = 64 };
-static const char MANIFEST[] = "manifest.sha256";
-
 /* 1: `path` is a file beside one of them. A manifest itself is remembered. */
 static int is_of_checkpoint(const char *path, int *is_manifest)
 {
-    static char *last[MANIFESTS]; /* folders, with their "/"; the lock is held */
-    static int next;
+    char **const last = reads.checkpoint;
     const char *slash = strrchr(path, '/');
     const size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
     int i = 0;
@@ -287,9 +340,9 @@ static int is_of_checkpoint(const char *path, int *is_manifest)
            !(last[i] && strlen(last[i]) == folder && memcmp(last[i], path, folder) == 0))
         i++;
     if (*is_manifest && i == MANIFESTS) {
-        free(last[next]);
-        last[next] = strndup(path, folder);
-        next = (next + 1) % MANIFESTS;
+        free(last[reads.next]);
+        last[reads.next] = strndup(path, folder);
+        reads.next = (reads.next + 1) % MANIFESTS;
     }
     pthread_mutex_unlock(&reads.lock);
     return i < MANIFESTS;
@@ -317,9 +370,9 @@ static int open_file(void *user, const char *path, int mode)
     int is_manifest;
     char real[PATH_MAX];
     /* a file that was opened here: a shell gives its own without that flag */
-    if (mode != GSA_OPEN_READ && fcntl(gsa_descriptor_of(path), F_GETFD) == FD_CLOEXEC)
-        return errno = EBADF, -1;
-    if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
+    const int written = mode != GSA_OPEN_READ && mode != GSA_OPEN_READ_OWN;
+    if (written && fcntl(gsa_descriptor_of(path), F_GETFD) == FD_CLOEXEC) return errno = EBADF, -1;
+    if (written) return reads.open(user, path, mode);
     const char *known = lasting(path, real);
     if (is_being_written(known) || is_of_checkpoint(known, &is_manifest))
         return reads.open(user, path, GSA_OPEN_READ_OWN);
