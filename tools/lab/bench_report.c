@@ -3,6 +3,7 @@
 #include <string.h>
 #include "tools/lab/bench.h"
 #include "kernels/backend.h"
+#include "train/score/report.h"
 
 typedef struct gsa_spread {
     double median, low, high;
@@ -107,7 +108,8 @@ void gsa_bench_write_table(const gsa_bench *bench, gsa_output *out)
 
 static json_t *case_json(const gsa_bench *bench, const gsa_bench_case *one)
 {
-    json_t *object = json_pack("{s:s, s:s}", "name", one->name, "detail", one->detail);
+    json_t *object = json_pack("{s:o, s:o}", "name", gsa_json_name(one->name), "detail",
+                               gsa_json_name(one->detail));
     json_object_update(object, one->facts);
     if (*one->skipped) json_object_set_new(object, "skipped", json_string(one->skipped));
     if (*one->skipped) return object;

@@ -9,6 +9,7 @@
 #include "tools/command/verbs.h"
 #include "kernels/gemm.h"
 #include "train/runs/sweep.h"
+#include "train/score/report.h"
 
 /* The first step finds out how much memory the tape takes, the second takes it in one piece: both
  * touch new pages. */
@@ -210,7 +211,7 @@ static void name_case(gsa_bench_case *slot, const gsa_sweep_run *run, const char
             used += (size_t)snprintf(slot->name + used, sizeof slot->name - used, "%s%s",
                                      used ? " " : "", json_string_value(value));
     }
-    json_object_set_new(slot->facts, "recipe", json_string(slash ? slash + 1 : recipe));
+    json_object_set_new(slot->facts, "recipe", gsa_json_name(slash ? slash + 1 : recipe));
     json_object_set_new(slot->facts, "each", each);
 }
 

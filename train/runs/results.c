@@ -9,6 +9,7 @@
 #include "train/data/plain.h"
 #include "train/driver/trainer.h"
 #include "train/data/json.h"
+#include "train/score/report.h"
 
 struct gsa_results {
     const gsa_system *system;
@@ -124,8 +125,10 @@ void gsa_results_shorten(char *stack)
 static void name_line(const gsa_results *r, const char *path, int64_t number)
 {
     json_t *run = json_array_get(r->runs, json_array_size(r->runs) - 1);
+    char at[4200];
+    snprintf(at, sizeof at, "%s:%lld", path, (long long)number);
     if (!*text_of(run, "setting") && !json_object_get(run, "run"))
-        json_object_set_new(run, "run", json_sprintf("%s:%lld", path, (long long)number));
+        json_object_set_new(run, "run", gsa_json_name(at));
 }
 
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error)
@@ -509,6 +512,7 @@ void gsa_table_release(gsa_table *table)
 }
 
 enum {
+    MOST_CELLS = 1 << 24,
     COLUMN = 512,
     VARIED = '='
 }; /* begins a column of what was varied: a name of the user's may be "n" or "seconds", too */
@@ -592,6 +596,10 @@ static void write_cell(char *cell, size_t room, const json_t *row, const char *c
     else if (json_is_integer(value))
         snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     if (varied || !json_is_object(value)) return;
+    if (!json_is_number(json_object_get(value, "sd"))) { /* squares that overflow */
+        snprintf(cell, room, "not finite");
+        return;
+    }
     write_number(mean, sizeof mean, json_number_value(json_object_get(value, "mean")), seconds);
     write_number(sd, sizeof sd, json_number_value(json_object_get(value, "sd")), seconds);
     const int alone = json_integer_value(json_object_get(row, "n")) < 2 || seconds;
@@ -636,8 +644,10 @@ gsa_status gsa_results_table(const gsa_results *results, gsa_table *table, gsa_e
     json_object_set_new(columns, "seconds", json_null());
     json_object_set_new(columns, "parameters", json_null());
     table->rows = (int)json_array_size(rows) + 1, table->columns = (int)json_object_size(columns);
-    table->cell = gsa_alloc_zero(table->system, (size_t)table->rows * (size_t)table->columns,
-                                 sizeof *table->cell);
+    const int64_t cells = (int64_t)table->rows * table->columns;
+    if (cells <= MOST_CELLS)
+        table->cell = gsa_alloc_zero(table->system, (size_t)table->rows * (size_t)table->columns,
+                                     sizeof *table->cell);
     const gsa_plain plain = gsa_plain_begin();
     const int good = rows && table->cell && fill_table(table, rows, columns);
     gsa_plain_end(plain);
@@ -646,5 +656,11 @@ gsa_status gsa_results_table(const gsa_results *results, gsa_table *table, gsa_e
     json_decref(columns);
     if (good) return GSA_OK;
     gsa_table_release(table);
-    return gsa_out_of_memory(error, "the table", 65536);
+    return cells <= MOST_CELLS
+               ? gsa_out_of_memory(error, "the table", cells * (int64_t)sizeof *table->cell)
+               : gsa_fail(
+                     error, GSA_ERR_LIMIT,
+                     "the table would have %lld cells, expected at most %d: give fewer files, or "
+                     "those of one recipe",
+                     (long long)cells, MOST_CELLS);
 }

@@ -52,11 +52,9 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
                         own ? "another value" : why.text);
     }
     gsa_recipe_hash(recipe, except, 1, setting);
-    json_t *name = json_string(folder); /* NULL where it is not UTF-8 */
-    if (!name) name = gsa_json_slice((gsa_slice){ folder, (int64_t)strlen(folder) });
-    json_t *object =
-        json_pack("{s:o, s:s%, s:s%, s:{}, s:o}", "run", name, "setting", setting, (size_t)12,
-                  "family", setting, (size_t)12, "each", "settings", settings_of(recipe));
+    json_t *object = json_pack("{s:o, s:s%, s:s%, s:{}, s:o}", "run", gsa_json_name(folder),
+                               "setting", setting, (size_t)12, "family", setting, (size_t)12,
+                               "each", "settings", settings_of(recipe));
     const char *encoder = json_string_value(json_object_get(own, "encoder"));
     char *stack = encoder ? gsa_copy_text(system, encoder) : NULL;
     json_object_update(object, own);

@@ -8,6 +8,7 @@
 #include "train/settings/recipe.h"
 #include "train/driver/trainer.h"
 #include "train/data/json.h"
+#include "train/score/report.h"
 
 enum { PATH = 4096, WHAT = 512 };
 
@@ -175,9 +176,9 @@ static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char 
     char *end = strrchr(recipe, '.');
     if (end && strcmp(end, ".ini") == 0) *end = 0;
     const char *data = base_name(asked.values.data_train);
-    json_t *object = json_pack("{s:s, s:s, s:s%, s:s%, s:o}", "run", run->name, "recipe", recipe,
-                               "setting", run->setting, (size_t)12, "family", run->family,
-                               (size_t)12, "each", json_loads(run->each, 0, NULL)),
+    json_t *object = json_pack("{s:s, s:o, s:s%, s:s%, s:o}", "run", run->name, "recipe",
+                               gsa_json_name(recipe), "setting", run->setting, (size_t)12, "family",
+                               run->family, (size_t)12, "each", json_loads(run->each, 0, NULL)),
            *own = gsa_json_parse(result, (int64_t)strlen(result), 0, NULL);
     if (*data) json_object_set_new(object, "data", json_string(data));
     const int good = object && own && json_object_update(object, own) == 0;

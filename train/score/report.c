@@ -43,6 +43,12 @@ json_t *gsa_json_slice(gsa_slice text)
     return end(&s);
 }
 
+json_t *gsa_json_name(const char *text)
+{
+    json_t *name = json_string(text);
+    return name ? name : gsa_json_slice((gsa_slice){ text, (int64_t)strlen(text) });
+}
+
 json_t *gsa_json_words(const gsa_slice *word, int64_t count)
 {
     shown s = { .used = 0 };

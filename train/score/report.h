@@ -53,6 +53,7 @@ int64_t gsa_report_largest(const double *key, int64_t count, double least, int64
 
 /* Texts are cut after about a thousand bytes; bytes that are no UTF-8 become U+FFFD. */
 json_t *gsa_json_slice(gsa_slice text);
+json_t *gsa_json_name(const char *text); /* whole, if it is UTF-8; else as above */
 json_t *gsa_json_words(const gsa_slice *word, int64_t count); /* a blank between two */
 
 /* The whole report, {"splits": {"dev": {...}}}, for people. */
