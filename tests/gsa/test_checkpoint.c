@@ -384,6 +384,18 @@ START_TEST(a_folder_is_no_file_of_a_step)
 END_TEST
 
 /* What could be read for ever, or longer than anyone waits, is named and not read. */
+static const struct {
+    const char *path; /* becomes a FIFO, or has that many bytes */
+    int64_t bytes;
+    const char *warning, *found;
+} vast[] = {
+    { "step-2/state", INT64_C(1) << 37, "state' has 137438953472 bytes, and the most that is read",
+      "step-1" },
+    { "step-2/state", 1 << 24, "of them: a file of holes is not read", "step-1" },
+    { "step-2/pipe", 0, "pipe' is no regular file", "step-1" },
+    { "latest", 0, "latest' is no regular file", "step-2" },
+};
+
 START_TEST(pipes_and_vast_files_are_refused)
 {
     gsa_scratch scratch;
@@ -392,20 +404,16 @@ START_TEST(pipes_and_vast_files_are_refused)
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 1, 1, 2);
     marked_must_save(scratch.folder, 2, 2, 2);
-    if (_i == 2) ck_assert_int_eq(remove(gsa_scratch_path(&scratch, "latest")), 0);
-    if (_i)
-        ck_assert_int_eq(
-            mkfifo(gsa_scratch_path(&scratch, _i == 2 ? "latest" : "step-2/pipe"), 0600), 0);
-    else
-        ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-2/state"), INT64_C(1) << 37), 0);
+    const char *at = gsa_scratch_path(&scratch, "%s", vast[_i].path);
+    if (vast[_i].bytes) ck_assert_int_eq(truncate(at, vast[_i].bytes), 0);
+    else {
+        remove(at);
+        ck_assert_int_eq(mkfifo(at, 0600), 0);
+    }
     ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
                      GSA_OK);
-    ck_assert_msg(strstr(warning, _i == 2 ? "latest' is no regular file"
-                                  : _i
-                                      ? "pipe' is no regular file"
-                                      : "state' has 137438953472 bytes, and the most that is read"),
-                  "%s", warning);
-    ck_assert_str_eq(path, gsa_scratch_path(&scratch, _i == 2 ? "step-2" : "step-1"));
+    ck_assert_msg(strstr(warning, vast[_i].warning), "%s", warning);
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "%s", vast[_i].found));
     gsa_release(NULL, path);
     gsa_release(NULL, warning);
     gsa_scratch_close(&scratch);
@@ -533,7 +541,7 @@ int main(int argc, char **argv)
         GSA_TEST(the_newest_whole_one_is_used),
         GSA_TEST(a_replaced_step_comes_after_its_own),
         GSA_TEST(a_folder_is_no_file_of_a_step),
-        GSA_LOOP(pipes_and_vast_files_are_refused, 3),
+        GSA_LOOP(pipes_and_vast_files_are_refused, GSA_COUNT(vast)),
         GSA_LOOP(what_is_no_folder_is_not_replaced, 3),
         GSA_TEST(runs_in_a_folder_are_named),
         GSA_TEST(a_step_itself),
