@@ -75,39 +75,28 @@ static gsa_status check_stack(const gsa_drawing *d, int stack, gsa_error *error)
 
 /* ---- label names: of each label that occurs, once ------------------------------------------ */
 
-typedef struct label_check {
-    const gsa_picture_sheet *sheet;
-    uint8_t *seen; /* a bit for each label of the phase */
-    gsa_status status;
-    gsa_error *error;
-} label_check;
-
-static void check_label(void *context, const gsa_drawn_edge *edge)
+static gsa_status check_label(const gsa_picture_sheet *s, int phase, int32_t label,
+                              gsa_error *error)
 {
-    label_check *check = context;
-    uint8_t *byte = &check->seen[edge->label / 8], bit = (uint8_t)(1u << edge->label % 8);
     char name[GSA_LABEL_NAME];
-    if (check->status != GSA_OK || (*byte & bit)) return;
-    *byte |= bit;
-    gsa_draw_label_name(check->sheet, edge->phase, edge->label, name);
-    check->status =
-        check_text("the name of label", edge->label, name, (int64_t)strlen(name), check->error);
-    if (check->status != GSA_OK)
-        gsa_fail_at(check->error, check->status, "topology '%s', phase '%s'",
-                    check->sheet->topology->id,
-                    gsa_schema_phase(check->sheet->schema, edge->phase)->name);
+    gsa_draw_label_name(s, phase, label, name);
+    const gsa_status status =
+        check_text("the name of label", label, name, (int64_t)strlen(name), error);
+    return status == GSA_OK
+               ? status
+               : gsa_fail_at(error, status, "topology '%s', phase '%s'", s->topology->id,
+                             gsa_schema_phase(s->schema, phase)->name);
 }
 
 static gsa_status check_labels(const gsa_drawing *d, int sheet, int phase, gsa_error *error)
 {
-    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
-    const int32_t labels = gsa_schema_phase(s->schema, phase)->labels;
-    label_check check = { .sheet = s, .error = error };
-    check.seen = gsa_alloc_zero(d->system, (size_t)labels / 8 + 1, 1);
-    if (!check.seen) return gsa_out_of_memory(error, "label names", labels / 8 + 1);
-    gsa_draw_phase_edges(d, sheet, phase, check_label, &check);
-    gsa_release(d->system, check.seen);
-    return check.status;
+    gsa_met_labels met;
+    gsa_status status = gsa_draw_labels(d, sheet, phase, &met, error);
+    if (status != GSA_OK) return status;
+    for (int64_t i = 0; i < met.count && status == GSA_OK; i++)
+        status = check_label(&d->picture->sheets[sheet], phase, met.label[i], error);
+    gsa_release(d->system, met.label);
+    return status;
 }
 
 /* The layers of a segment share an instance: its labels are looked at once. */

@@ -244,7 +244,8 @@ static void spans(const gsa_drawing *d)
 typedef struct edge_writer {
     const gsa_drawing *drawing;
     column column;
-    uint8_t *seen; /* a bit for each label of the phase */
+    gsa_met_labels met;
+    uint8_t *seen; /* a bit for each of them */
     int named;
 } edge_writer;
 
@@ -267,7 +268,8 @@ static void put_label(void *context, const gsa_drawn_edge *e)
 static void put_name(void *context, const gsa_drawn_edge *e)
 {
     edge_writer *w = context;
-    uint8_t *byte = &w->seen[e->label / 8], bit = (uint8_t)(1u << e->label % 8);
+    const int64_t place = gsa_draw_label_place(&w->met, e->label);
+    uint8_t *byte = &w->seen[place / 8], bit = (uint8_t)(1u << place % 8);
     char name[GSA_LABEL_NAME];
     if (*byte & bit) return;
     *byte |= bit;
@@ -315,11 +317,14 @@ static gsa_status structure(const gsa_drawing *d, int sheet, int phase, const gs
         gsa_draw_phase_edges(d, sheet, phase, put_label, &w);
         end(&w.column);
     }
-    w.seen = gsa_alloc_zero(d->system, (size_t)x->labels / 8 + 1, 1);
-    if (!w.seen) return gsa_out_of_memory(error, "label names", x->labels / 8 + 1);
+    const gsa_status status = gsa_draw_labels(d, sheet, phase, &w.met, error);
+    if (status != GSA_OK) return status;
+    w.seen = gsa_alloc_zero(d->system, (size_t)w.met.count / 8 + 1, 1);
     gsa_output_text(d->output, ",\"names\":{");
-    gsa_draw_phase_edges(d, sheet, phase, put_name, &w);
+    if (w.seen) gsa_draw_phase_edges(d, sheet, phase, put_name, &w);
     gsa_output_text(d->output, "}");
+    gsa_release(d->system, w.met.label);
+    if (!w.seen) return gsa_out_of_memory(error, "label names", w.met.count / 8 + 1);
     gsa_release(d->system, w.seen);
     return GSA_OK;
 }

@@ -15,15 +15,9 @@ typedef struct head_numbers { /* sums over the rows that read anything */
     double sum, logs, far, far_sum, own; /* of the row that is open */
 } head_numbers;
 
-typedef struct met_labels { /* those of a phase's edges, ascending */
-    int32_t *label;         /* [count]; NULL while they are counted */
-    int64_t count;
-    int32_t last;
-} met_labels;
-
 typedef struct counter {
     const gsa_drawing *drawing;
-    const met_labels *met;
+    const gsa_met_labels *met;
     const double *place; /* [nodes] in tokens */
     head_numbers *head;  /* [heads] */
     int heads;
@@ -75,7 +69,7 @@ static double distance(const counter *c, const gsa_drawn_edge *e)
 
 static void meet(void *context, const gsa_drawn_edge *e)
 {
-    met_labels *met = context;
+    gsa_met_labels *met = context;
     if (met->count > 0 && e->label == met->last) return;
     met->last = e->label;
     if (met->label) met->label[met->count] = e->label;
@@ -89,14 +83,14 @@ static int by_number(const void *a, const void *b)
 }
 
 /* One for each run of edges first, then each once. */
-static gsa_status find_labels(const gsa_drawing *d, int sheet, int phase, met_labels *met,
-                              gsa_error *error)
+gsa_status gsa_draw_labels(const gsa_drawing *d, int sheet, int phase, gsa_met_labels *met,
+                           gsa_error *error)
 {
-    *met = (met_labels){ 0 };
+    *met = (gsa_met_labels){ 0 };
     gsa_draw_phase_edges(d, sheet, phase, meet, met);
     int32_t *label = gsa_alloc(d->system, (size_t)met->count + 1, sizeof *label);
     if (!label) return gsa_out_of_memory(error, "labels of edges", 4 * (met->count + 1));
-    *met = (met_labels){ .label = label };
+    *met = (gsa_met_labels){ .label = label };
     gsa_draw_phase_edges(d, sheet, phase, meet, met);
     qsort(label, (size_t)met->count, sizeof *label, by_number);
     int64_t once = 0;
@@ -106,7 +100,7 @@ static gsa_status find_labels(const gsa_drawing *d, int sheet, int phase, met_la
     return GSA_OK;
 }
 
-static int64_t place_of(const met_labels *met, int32_t label)
+int64_t gsa_draw_label_place(const gsa_met_labels *met, int32_t label)
 {
     const int32_t *at = bsearch(&label, met->label, (size_t)met->count, sizeof label, by_number);
     return at - met->label;
@@ -134,7 +128,7 @@ static void add_edge(void *context, const gsa_drawn_edge *e)
     counter *c = context;
     const double far = distance(c, e);
     const ptrdiff_t kind = kind_of(c->drawing, e->from) - c->drawing->kinds;
-    const int64_t label = place_of(c->met, e->label);
+    const int64_t label = gsa_draw_label_place(c->met, e->label);
     if (e->to != c->to || e->head_to != c->head_to) end_row(c);
     c->to = e->to, c->head_to = e->head_to;
     for (int h = 0; h < c->heads; h++) {
@@ -154,7 +148,7 @@ typedef struct number_writer {
     const gsa_drawing *drawing;
     const gsa_picture_sheet *sheet;
     const char *phase;
-    met_labels met;
+    gsa_met_labels met;
     int sheet_number, phase_number, head, csv, written;
 } number_writer;
 
@@ -277,7 +271,7 @@ static gsa_status count_phase(const gsa_drawing *d, number_writer *w, const doub
 {
     const gsa_phase *x = gsa_schema_phase(w->sheet->schema, w->phase_number);
     const int heads = x->per_head ? d->heads : d->columns ? d->columns : 1;
-    gsa_status status = find_labels(d, w->sheet_number, w->phase_number, &w->met, error);
+    gsa_status status = gsa_draw_labels(d, w->sheet_number, w->phase_number, &w->met, error);
     if (status != GSA_OK) return status;
     const size_t labels = (size_t)w->met.count, kinds = (size_t)d->n_kinds;
     head_numbers *all = gsa_alloc_zero(d->system, (size_t)heads, sizeof *all);

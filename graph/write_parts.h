@@ -58,6 +58,17 @@ void gsa_draw_edges(const gsa_drawing *drawing, gsa_draw_edge *each, void *conte
 /* The label's name, "" where the topology has none; `name` holds GSA_LABEL_NAME bytes. */
 const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label,
                                 char *name);
+
+typedef struct gsa_met_labels { /* those of a phase's edges, ascending */
+    int32_t *label;             /* [count], the caller's to release; NULL while they are counted */
+    int64_t count;
+    int32_t last;
+} gsa_met_labels;
+/* 4 bytes a run of edges with one label: a pattern may name 2^31 labels. */
+gsa_status gsa_draw_labels(const gsa_drawing *drawing, int sheet, int phase, gsa_met_labels *met,
+                           gsa_error *error);
+int64_t gsa_draw_label_place(const gsa_met_labels *met, int32_t label); /* in label[] */
+
 /* "attend", or "ring.attend" where the layer has several patterns; written to `name`,
  * GSA_PHASE_NAME bytes. */
 const char *gsa_draw_phase_name(const gsa_drawing *drawing, const gsa_drawn_edge *edge, char *name);
