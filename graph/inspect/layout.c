@@ -212,13 +212,20 @@ static void set_levels(gsa_page *page, double pitch)
     }
 }
 
+/* That which the node stands for; NULL: no kind of the file is a sequence. */
+static const gsa_kind_place *base_of(const gsa_page *page, int32_t node)
+{
+    const int32_t base = page->kind[page->view->node[node].kind].base;
+    return base < 0 ? NULL : &page->kind[base];
+}
+
 /* How far what stands for a row's tokens reaches from it. */
 static double reach_of(const gsa_page *page, int32_t row)
 {
     double reach = 0;
     for (int32_t v = 0; v < page->view->nodes; v++) {
-        const gsa_kind_place *kind = &page->kind[page->view->node[v].kind];
-        if (page->box[v].row < 0 && page->kind[kind->base].row == row && -page->box[v].y > reach)
+        const gsa_kind_place *base = base_of(page, v);
+        if (page->box[v].row < 0 && base && base->row == row && -page->box[v].y > reach)
             reach = -page->box[v].y;
     }
     return reach;
@@ -229,9 +236,9 @@ static void stand_row(gsa_page *page, const gsa_structure *s, int32_t row, doubl
 {
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_kind_place *kind = &page->kind[page->view->node[v].kind],
-                             *base = &page->kind[kind->base];
+                             *base = base_of(page, v);
         gsa_box *box = &page->box[v];
-        if (box->row >= 0 ? box->row != row : base->row != row) continue;
+        if (box->row >= 0 ? box->row != row : !base || base->row != row) continue;
         box->x += 0.5 * (s->last - (box->row < 0 ? base : kind)->last) * pitch;
         box->y = y - box->y;
     }

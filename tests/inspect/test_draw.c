@@ -423,6 +423,35 @@ START_TEST(far_places_are_drawn)
 }
 END_TEST
 
+/* A foreign file may have spans alone, or two kinds of them, and no kind that they are of. */
+START_TEST(spans_without_a_sequence_are_drawn)
+{
+    static const char *const kinds[] = { "span", "other" };
+    for (int two = 0; two < 2; two++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+                 "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/>"
+                 "<key id=\"l\" for=\"node\" attr.name=\"level\" attr.type=\"double\"/>"
+                 "<key id=\"f\" for=\"node\" attr.name=\"first\" attr.type=\"double\"/>"
+                 "<key id=\"a\" for=\"node\" attr.name=\"last\" attr.type=\"double\"/>"
+                 "<graph edgedefault=\"directed\"><node id=\"n0\"><data key=\"k\">span</data>"
+                 "<data key=\"l\">0</data><data key=\"f\">0</data><data key=\"a\">1</data></node>"
+                 "<node id=\"n1\"><data key=\"k\">%s</data><data key=\"l\">1</data>"
+                 "<data key=\"f\">0</data><data key=\"a\">3</data></node>"
+                 "<edge source=\"n0\" target=\"n1\"/></graph></graphml>",
+                 kinds[two]);
+        gsa_view *v = drawn_view(text);
+        for (int style = 0; style < GSA_STYLES; style++) {
+            char *svg = drawn_svg(v, style, -1);
+            ck_assert_msg(is_well_formed(svg), "%s", gsa_style_names[style]);
+            release(svg);
+        }
+        gsa_view_release(v);
+    }
+}
+END_TEST
+
 START_TEST(bars_that_overlap_stand_in_lanes)
 {
     static const int spans[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 0, 2 }, { 1, 3 },
@@ -780,6 +809,7 @@ static const gsa_test matrix_tests[] = { GSA_TEST(a_matrix_has_a_cell_for_every_
 static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
                                       GSA_TEST(two_stacks_stand_apart),
                                       GSA_TEST(far_places_are_drawn),
+                                      GSA_TEST(spans_without_a_sequence_are_drawn),
                                       GSA_TEST(a_decoder_hangs_below_its_encoder),
                                       GSA_TEST(bars_that_overlap_stand_in_lanes),
                                       GSA_TEST(many_bars_that_overlap_are_placed_soon),
