@@ -59,9 +59,9 @@ static int open_file(void *user, const char *path, int mode)
     const char *meant = beneath(&a->above, path, room);
     gsa_stamp now;
     const int reads = mode == GSA_OPEN_READ || mode == GSA_OPEN_READ_OWN;
-    const int watches = a->first && reads && meant != path;
-    const int file = below->open(below->user, meant, watches ? GSA_OPEN_READ_OWN : mode);
-    if (file < 0 || !watches) return file;
+    const int inside = reads && meant != path;
+    const int file = below->open(below->user, meant, inside ? GSA_OPEN_READ_OWN : mode);
+    if (file < 0 || !inside || !a->first) return file;
     watched *w = a->first;
     while (w && strcmp(w->name, name_in(a, path)) != 0) w = w->next;
     const int known = w && stamp_of(a, file, &now) == 0;

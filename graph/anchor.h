@@ -3,8 +3,9 @@
  * Between two calls another process can replace a run's folder by another folder or by a link. An
  * anchor opens the folder once. Its table is the one below,
  * but for paths that begin with the folder's name: they go beneath what was opened, where no link
- * is followed, neither for a folder on the way nor for the last name. Callers build their paths
- * as ever, and messages name them so.
+ * is followed, neither for a folder on the way nor for the last name, and what is read is a regular
+ * file: nobody waits for a FIFO in its place. Callers build their paths as ever, and messages name
+ * them so.
  *
  * Tables without `hold` have no anchors: theirs are NULL, and all goes by name. */
 #ifndef GSA_ANCHOR_H
@@ -25,7 +26,7 @@ const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *
 /* Watches a file of the folder. Its next opening through the anchor's table finds `bytes` in it
  * (-1: any number), and keeps its stamp (system.h), else it fails with ESTALE. So does each later
  * opening, and each read, if the stamp has changed. From the first watched file on, a file that is
- * not watched, or is no regular one, cannot be opened to be read. Not seen is what is written
+ * not watched cannot be opened to be read. Not seen is what is written
  * within the clock's tick of the file's last change, or through a mapping that was written before.
  * No anchor, or a table without stamps: nothing is watched. */
 gsa_status gsa_anchor_watch(gsa_anchor *anchor, const char *path, int64_t bytes, gsa_error *error);

@@ -491,7 +491,8 @@ START_TEST(lines_of_several_processes_are_whole)
     }
     ck_assert_int_eq(lines_of(path), PROCESSES * LINES + 1);
     ck_assert_int_eq(gsa_results_create(NULL, &all, &error), GSA_OK);
-    ck_assert_msg(gsa_results_read(all, path, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_results_read(all, gsa_system_default(), path, &error) == GSA_OK, "%s",
+                  error.text);
     gsa_results_release(all);
     /* the same again: nothing; other figures: the later line counts */
     static const char *const again[] = {

@@ -213,8 +213,9 @@ START_TEST(nothing_and_nonsense)
                 { GOOD "\n{\"task\": 1}\n", "r.jsonl:2: no result of a run" } };
     for (int i = 0; i < GSA_COUNT(bad); i++) {
         gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i].text, (int64_t)strlen(bad[i].text));
-        ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error),
-                         GSA_ERR_FORMAT);
+        ck_assert_int_eq(
+            gsa_results_read(r, gsa_system_default(), gsa_scratch_path(&s, "r.jsonl"), &error),
+            GSA_ERR_FORMAT);
         ck_assert_msg(strstr(error.text, bad[i].says) != NULL, "%s", error.text);
         ck_assert_int_eq(
             gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), 0, GOOD, &error),
@@ -261,8 +262,9 @@ START_TEST(many_lines_take_no_long_time)
     gsa_scratch_open(&s);
     gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), text, at - text);
     ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
-    ck_assert_msg(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error) == GSA_OK, "%s",
-                  error.text);
+    ck_assert_msg(gsa_results_read(r, gsa_system_default(), gsa_scratch_path(&s, "r.jsonl"),
+                                   &error) == GSA_OK,
+                  "%s", error.text);
     ck_assert_int_eq(gsa_results_summary(r, &summary, NULL), GSA_OK);
     ck_assert_msg(strstr(summary, "\"n\": 15000") || strstr(summary, "\"n\":15000"), "%s", summary);
     ck_assert_ptr_nonnull(strstr(summary, "\"min\":"));

@@ -1,6 +1,7 @@
 /* gsa table - results of many runs (results.jsonl) as one table (train/runs/results.h). */
 #include <stdio.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "tools/command/sweep.h"
 
@@ -69,7 +70,7 @@ static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_
     if (lines != GSA_FILE_ABSENT) {
         snprintf(file, sizeof file, "%s/results.jsonl", folder);
         status = gsa_check_regular(system, file, error);
-        return status == GSA_OK ? gsa_results_read(results, file, error) : status;
+        return status == GSA_OK ? gsa_results_read(results, system, file, error) : status;
     }
     if (one != GSA_FILE_ABSENT) return gsa_results_read_run(results, system, folder, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
@@ -77,6 +78,18 @@ static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_
                     "train --seeds or --each "
                     "writes the one into the folder of its runs, gsa train --out the other",
                     folder);
+}
+
+/* Which stays the one that was opened. */
+static gsa_status hold_folder(const gsa_system *system, const char *path, gsa_results *results,
+                              gsa_error *error)
+{
+    gsa_anchor *folder;
+    gsa_status status = gsa_anchor_open(system, system, path, &folder, error);
+    if (status == GSA_OK)
+        status = read_folder(gsa_anchor_system(folder, system), path, results, error);
+    gsa_anchor_close(folder);
+    return status;
 }
 
 /* A file of results, a folder of runs that holds one, or a run: its folder or its result.json. */
@@ -88,14 +101,14 @@ static gsa_status read_operand(const gsa_system *system, const char *path, gsa_r
     int kind, config = GSA_FILE_ABSENT;
     gsa_status status = gsa_see(system, path, &kind, error);
     if (status != GSA_OK) return status;
-    if (kind == GSA_FILE_FOLDER) return read_folder(system, path, results, error);
+    if (kind == GSA_FILE_FOLDER) return hold_folder(system, path, results, error);
     if (slash && slash - path < PATH)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     if (strcmp(slash ? slash + 1 : path, "result.json") == 0)
         status = gsa_see_in(system, folder, "config.ini", &config, error);
     if (status != GSA_OK) return status;
     return config != GSA_FILE_ABSENT ? gsa_results_read_run(results, system, folder, error)
-                                     : gsa_results_read(results, path, error);
+                                     : gsa_results_read(results, system, path, error);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)

@@ -131,12 +131,12 @@ static void name_line(const gsa_results *r, const char *path, int64_t number)
         json_object_set_new(run, "run", gsa_json_name(at));
 }
 
-gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error)
+gsa_status gsa_results_read(gsa_results *results, const gsa_system *system, const char *path,
+                            gsa_error *error)
 {
     char *bytes, *line;
     int64_t count;
-    gsa_status status =
-        gsa_read_file(results->system, path, INT64_C(1) << 30, &bytes, &count, error);
+    gsa_status status = gsa_read_file(system, path, INT64_C(1) << 30, &bytes, &count, error);
     if (status != GSA_OK) return status;
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
@@ -147,7 +147,7 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
         if (status == GSA_OK) name_line(results, path, lines.number);
         else gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
     }
-    gsa_release(results->system, bytes);
+    gsa_release(system, bytes);
     return status;
 }
 
@@ -202,7 +202,7 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
     gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);
     if (status == GSA_OK) status = gsa_see(r->system, path, &kind, error);
     const int regular = kind == GSA_FILE_REGULAR;
-    if (status == GSA_OK && regular) status = gsa_results_read(r, path, error);
+    if (status == GSA_OK && regular) status = gsa_results_read(r, r->system, path, error);
     if (status == GSA_OK && regular)
         status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
     if (status == GSA_OK && !holds_line(r, run)) {

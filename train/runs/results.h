@@ -30,7 +30,8 @@ void gsa_results_release(gsa_results *results); /* NULL does nothing */
  * "char_word:lexicon=/data/words.txt*2" keeps words.txt. */
 void gsa_results_shorten(char *stack);
 /* Each line is an object that says its "task", or an error with file and line. */
-gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
+gsa_status gsa_results_read(gsa_results *results, const gsa_system *system, const char *path,
+                            gsa_error *error);
 /* The result.json of one run and the settings in the config.ini next to it. */
 gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder,
                                 gsa_error *error);

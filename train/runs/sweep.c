@@ -247,7 +247,7 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
     if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_OTHER) return GSA_OK;
     gsa_status status = gsa_results_create(s->system, &there, error);
     if (status != GSA_OK) return status;
-    status = gsa_results_read(there, path, error);
+    status = gsa_results_read(there, s->system, path, error);
     gsa_results_release(there);
     return status;
 }
