@@ -12,6 +12,7 @@ import signal
 import tempfile
 import threading
 import unittest
+from unittest import mock
 import warnings
 
 from support import Case, command, digest, needs_command, needs_torch, torch, train, write_data
@@ -263,6 +264,32 @@ class Twin(Case):
         plain = train(self.folder, "plain", "star")
         os.chown(plain, 12345, 12345)
         gsa.torch.Encoder.load(plain)
+
+    @unittest.skipUnless(hasattr(os, "geteuid") and os.geteuid() == 0, "root gives folders away")
+    def test_a_model_that_is_exchanged_while_it_is_read_is_its_makers(self):
+        with open(os.path.join(self.folder, "own.txt"), "w", encoding="utf-8") as file:
+            file.write(LEXICON)
+        step = gsa.torch._checkpoint.find(train(self.folder, "given",
+                                                "char_word:lexicon=own.txt"))
+        os.chown(step, 12345, 12345)
+        read = gsa.torch._checkpoint.read_tensors
+        def exchange(*arguments):
+            os.rename(step, step + "x")
+            os.symlink("/", step)
+            return read(*arguments)
+        with mock.patch("gsa.torch._checkpoint.read_tensors", exchange), \
+                self.assertRaisesRegex(gsa.Error, "the model is not trusted"):
+            gsa.torch.Encoder.load(step)
+        os.remove(step)
+        os.rename(step + "x", step)
+        os.chown(step, 0, 0)
+        def wait(path, *folder):
+            os.remove(path)
+            os.mkfifo(path)
+            return read(path, *folder)
+        with mock.patch("gsa.torch._checkpoint.read_tensors", wait):
+            self.refused(f"'{step}/model.safetensors' is no regular file",
+                         gsa.torch.Input.load, step)
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_a_child_of_a_process_that_predicts_predicts(self):

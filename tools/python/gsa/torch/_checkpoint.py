@@ -48,10 +48,25 @@ def _taken(text):
     return kept
 
 
-def _open(path):
-    """A file of a checkpoint: no link, and nothing that is waited for."""
+@contextmanager
+def _held(step):
+    """A descriptor of the folder: what is read through it is of the one that was opened."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = os.open(step, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as why:
+        raise L.FileError(f"'{step}' cannot be read: {why.strerror}") from None
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _open(path, folder=None):
+    """A file of a checkpoint, which is held: no link, and nothing that is waited for."""
+    try:
+        number = os.open(path if folder is None else os.path.basename(path),
+                         os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                         dir_fd=folder)
     except OSError as why:
         if why.errno == errno.ELOOP:
             raise L.FileError(f"'{path}' is no regular file") from None
@@ -63,8 +78,8 @@ def _open(path):
     return file
 
 
-def _text(path):
-    with _open(path) as file:
+def _text(path, folder=None):
+    with _open(path, folder) as file:
         text = file.read(_LONGEST_TEXT + 1)
     if len(text) > _LONGEST_TEXT:
         raise L.ArgumentError(f"'{path}' has more than {_LONGEST_TEXT} bytes")
@@ -74,10 +89,22 @@ def _text(path):
         raise L.ArgumentError(f"'{path}' is no text of UTF-8") from None
 
 
-def read_tensors(path):
+def _read(path, folder, found):
+    """By the descriptor of a regular file: the library waits for a FIFO that has its name."""
+    with _open(path, folder) as file:
+        name = f"/proc/self/fd/{file.fileno()}"
+        if not os.path.exists(name):
+            name = path
+        try:
+            L.call(lib.gsa_safetensors_read, None, L.path("path", name), ctypes.byref(found))
+        except L.Error as why:
+            raise type(why)(str(why).replace(f"'{name}'", f"'{path}'")) from None
+
+
+def read_tensors(path, folder=None):
     """(name -> array, key -> note) of a safetensors file, whose numbers are finite."""
     found = L._Safetensors()
-    L.call(lib.gsa_safetensors_read, None, L.path("path", path), ctypes.byref(found))
+    _read(path, folder, found)
     try:
         out = {}
         for blob in found.blobs[:found.count]:
@@ -97,10 +124,10 @@ def read_tensors(path):
         lib.gsa_safetensors_release(ctypes.byref(found))
 
 
-def _config(path):
+def _config(path, folder):
     """section -> key -> text, as the library reads it, in a time that grows with the text alone."""
     config, section = {}, None
-    for line in _text(path).split("\n"):
+    for line in _text(path, folder).split("\n"):
         line = line.strip(" \t\r")
         if not line or line[0] in "#;":
             continue
@@ -115,15 +142,17 @@ def _config(path):
 
 
 def read_step(step):
-    """(config, tensors) of what `find` found."""
-    config = _config(os.path.join(step, "config.ini"))
-    tensors, _ = read_tensors(os.path.join(step, _MODEL))
-    return config, tensors
+    """(config, tensors, whether they are another user's) of what `find` found: all of one folder,
+    whatever has its name meanwhile."""
+    with _held(step) as folder:
+        config = _config(os.path.join(step, "config.ini"), folder)
+        tensors, _ = read_tensors(os.path.join(step, _MODEL), folder)
+        return config, tensors, L.is_others(folder)
 
 
 def load_checkpoint(folder):
     """(config: section -> key -> text, tensors: name -> array) of a trained model."""
-    return read_step(find(folder))
+    return read_step(find(folder))[:2]
 
 
 @functools.cache

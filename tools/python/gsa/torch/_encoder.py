@@ -407,7 +407,7 @@ class Encoder(nn.Module):
     def load(cls, folder, name="encoder", key=None, plugin=None):
         """The stack of that name of a trained model; key: the recipe key of its spec."""
         step = find(folder)
-        config, tensors = read_step(step)
+        config, tensors, others = read_step(step)
         key = key or name
         where = f"{step}/config.ini"
         spec = config.get("model", {}).get(key)
@@ -417,7 +417,7 @@ class Encoder(nn.Module):
             raise ArgumentError(f"{where}: sections [encoder.N] are not read here; all settings "
                                 f"were expected in encoder = {spec[:99]}")
         segments = stack(spec)
-        others = is_others(folder) or is_others(step)
+        others = others or is_others(folder)
         if others:
             _check_paths(where, segments, plugin)
         parts = sum(len(parts) * (1 if shared else layers) for parts, layers, shared in segments)
@@ -590,7 +590,7 @@ class Input(nn.Module):
 
     @classmethod
     def load(cls, folder, name="input"):
-        config, tensors = read_step(find(folder))
+        config, tensors, _ = read_step(find(folder))
         table = tensors.get(f"{name}.embedding.weight")
         if table is None or table.ndim != 2 or not table.size:
             raise ArgumentError(f"the checkpoint has no matrix {name}.embedding.weight")
