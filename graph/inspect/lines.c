@@ -195,7 +195,7 @@ static void draw_route(const gsa_page *page, const gsa_line *line)
         gsa_output_format(page->out, "C%.1f %.1f %.1f %.1f %.1f %.1f\"", r.ax, r.ay, r.bx, r.by,
                           r.x1, r.y1);
     if (page->view->weighted && page->heaviest > 0) {
-        const double share = line->weight / page->heaviest;
+        const double share = line->weight < page->heaviest ? line->weight / page->heaviest : 1;
         gsa_output_format(page->out, " stroke-width=\"%.2f\" opacity=\"%.2f\"", 0.3 + 3.7 * share,
                           0.03 + 0.92 * share);
     }

@@ -79,8 +79,8 @@ static int shade_of(const gsa_page *page, const grid *g, const cell *x)
 {
     if (!page->view->weighted && g->per_cell == 1) return SHADES - 1;
     const double full = page->view->weighted ? g->heaviest : (double)g->per_cell * g->per_cell;
-    const int shade = (int)(x->weight / full * SHADES);
-    return shade < SHADES ? shade : SHADES - 1;
+    if (!(x->weight < full)) return full > 0 ? SHADES - 1 : 0;
+    return (int)(x->weight / full * SHADES);
 }
 
 /* All cells of one colour and shade as one path of strokes, each a run of cells in a row. */
