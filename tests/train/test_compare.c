@@ -233,6 +233,12 @@ START_TEST(many_units)
     ck_assert_double_eq_tol(c.low, 0.05 - half, 0.002);
     ck_assert_double_eq_tol(c.high, 0.05 + half, 0.002);
     ck_assert(c.p < 0.001 && c.better == 1 && c.rising);
+    /* of one gold, as a file may say, and of fewer units: these are drawn by themselves */
+    gsa_outcomes few = one, other = two;
+    few.units = other.units = 2;
+    const gsa_pair both[] = { pair, { .a = &few, .b = &other } };
+    ck_assert_int_eq(gsa_compare_pairs(NULL, &options, both, 2, &c, NULL), GSA_OK);
+    ck_assert_int_eq(c.units, N + 2);
 }
 END_TEST
 

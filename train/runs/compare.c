@@ -203,6 +203,7 @@ static int together(const gsa_pair *pair, int pairs, int from)
 {
     int to = from + 1;
     while (to < pairs && pair[to].combination == pair[from].combination &&
+           pair[to].a->units == pair[from].a->units && /* a file may say any gold */
            strcmp(pair[to].a->gold, pair[from].a->gold) == 0)
         to++;
     return to;
