@@ -19,7 +19,7 @@ struct gsa_anchor {
     char *name;      /* `bytes` of it, without a slash at the end */
     size_t bytes;
     int file;
-    char at[HOLD]; /* leads there (system.h: hold) */
+    char at[HOLD]; /* leads there (system.h: hold); "": it was not there */
     watched *first;
 };
 
@@ -29,6 +29,7 @@ static const char *beneath(const gsa_above *above, const char *path, char *room)
     const gsa_anchor *a = (const gsa_anchor *)above;
     if (strncmp(path, a->name, a->bytes) != 0 || (path[a->bytes] && path[a->bytes] != '/'))
         return path;
+    if (!*a->at) return ""; /* which no system has a file of */
     const int bytes = snprintf(room, GSA_ABOVE_ROOM, "%s%s", a->at, path + a->bytes);
     return bytes < GSA_ABOVE_ROOM ? room : path;
 }
@@ -144,13 +145,19 @@ gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, c
         return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     }
     a->file = through->hold(through->user, path, a->at, sizeof a->at);
-    if (a->file >= 0) {
+    if (a->file >= 0 || errno == ENOENT || errno == ENOTDIR) {
+        if (a->file < 0) *a->at = 0;
         *anchor = a;
         return GSA_OK;
     }
-    const gsa_status status = errno == ENOENT || errno == ENOTDIR ? GSA_OK : cannot(path, error);
+    const gsa_status status = cannot(path, error);
     end(a);
     return status;
+}
+
+int gsa_anchor_lacks(const gsa_anchor *anchor)
+{
+    return anchor && !*anchor->at;
 }
 
 const char *gsa_anchor_at(const gsa_anchor *anchor)
@@ -167,6 +174,6 @@ void gsa_anchor_close(gsa_anchor *anchor)
 {
     if (!anchor) return;
     const gsa_system *below = anchor->above.below;
-    below->close(below->user, anchor->file);
+    if (anchor->file >= 0) below->close(below->user, anchor->file);
     end(anchor);
 }

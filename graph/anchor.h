@@ -14,12 +14,14 @@
 
 typedef struct gsa_anchor gsa_anchor;
 
-/* *anchor is NULL where there is no such folder: who reads there says so. The folder is looked for
- * through one table, and the calls go to another: that one itself, or one below it. Both outlive
- * the anchor. Files and memory of its table are those of `below`. */
+/* Where there is no such folder, nothing is beneath it, even if one comes meanwhile: who reads
+ * there says so. The folder is looked for through one table, and the calls go to another: that one
+ * itself, or one below it. Both outlive the anchor. Files and memory of its table are those of
+ * `below`. */
 gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, const char *path,
                            gsa_anchor **anchor, gsa_error *error);
-/* The path that leads there, whatever has its name. */
+int gsa_anchor_lacks(const gsa_anchor *anchor); /* there was no such folder */
+/* The path that leads there, whatever has its name; "" where the folder was not there. */
 const char *gsa_anchor_at(const gsa_anchor *anchor);
 /* Its table; without an anchor the other one. */
 const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *otherwise);

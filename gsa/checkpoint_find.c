@@ -31,7 +31,7 @@ static gsa_status try_step(search *s, candidate which, gsa_error *error)
     gsa_anchor *anchor = NULL;
     if (!place) return gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
     gsa_status status = gsa_anchor_open(s->system, s->below, place, &anchor, error);
-    if (status == GSA_OK && s->system->hold && !anchor)
+    if (status == GSA_OK && gsa_anchor_lacks(anchor))
         status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
     if (status == GSA_OK) status = gsa_manifest_check(anchor, s->system, place, s->unread, error);
     if (status == GSA_OK) s->path = place, s->anchor = anchor;
@@ -159,8 +159,10 @@ static gsa_status find(search *s, gsa_anchor *own, int *itself, char **warning, 
     if (status != GSA_OK) return status;
     *itself = kind == GSA_FILE_REGULAR;
     if (*itself) return take_itself(s, own, error);
-    kind = s->system->kind(s->system->user, s->folder, NULL);
-    if (kind == GSA_FILE_FOLDER) return take_latest(s, warning, error);
+    const int lacks = gsa_anchor_lacks(own);
+    const gsa_system *tells = lacks ? s->below : s->system; /* why it was not there */
+    kind = tells->kind(tells->user, s->folder, NULL);
+    if (kind == GSA_FILE_FOLDER && !lacks) return take_latest(s, warning, error);
     if (kind < 0)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", s->folder,
                         gsa_errno_text(errno, why, sizeof why));

@@ -297,7 +297,7 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
 void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
 {
     const gsa_view *view = page->view;
-    int32_t n = s->last + 1;
+    int32_t n = s->last < 0 ? 1 : s->last + 1;
     double widest = box_height, hub = 0;
     set_rows(page, s);
     label_boxes(page, s);
@@ -315,7 +315,7 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
                  radius = around > 130 ? around : 130;
     for (int32_t v = 0; v < view->nodes; v++) {
         gsa_box *box = &page->box[v];
-        const double angle = 2 * pi * view->node[v].index / (n > 0 ? n : 1) - pi / 2;
+        const double angle = 2 * pi * view->node[v].index / n - pi / 2;
         const double r = radius + (widest + 44) * (box->row > 0 ? box->row : 0);
         if (box->row >= 0) box->x = r * cos(angle), box->y = r * sin(angle);
         else if (!gsa_covers_all(page, v)) {

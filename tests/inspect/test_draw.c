@@ -444,7 +444,7 @@ START_TEST(spans_without_a_sequence_are_drawn)
         gsa_view *v = drawn_view(text);
         for (int style = 0; style < GSA_STYLES; style++) {
             char *svg = drawn_svg(v, style, -1);
-            ck_assert_msg(is_well_formed(svg), "%s", gsa_style_names[style]);
+            ck_assert_msg(is_well_formed(svg) && !strstr(svg, "nan"), "%s", gsa_style_names[style]);
             release(svg);
         }
         gsa_view_release(v);

@@ -279,6 +279,9 @@ START_TEST(a_result_that_is_none)
     ck_assert_int_eq(ran.code, 2);
     ck_assert_str_eq(ran.err, "gsa: run 'seed-1': runs/seed-1/result.json: no result of a run: "
                               "expected its 'task', as gsa train writes it\n");
+    /* one that ended between its checkpoint and `latest` goes on */
+    ck_assert_int_eq(remove("runs/seed-1/result.json") | remove("runs/seed-1/latest"), 0);
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"));
     gsa_cli_leave();
 }
 END_TEST

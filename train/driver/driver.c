@@ -170,17 +170,6 @@ static gsa_status check_recipe(const gsa_system *system, const char *recipe, con
     return status;
 }
 
-/* Whether a whole checkpoint is there, be it without `latest`. */
-static int has_checkpoint(const gsa_system *system, const char *out)
-{
-    char name[GSA_STEP_NAME], *step = NULL, *warning = NULL;
-    if (gsa_finds_step(system, out, -1, name) <= 0) return 0;
-    const gsa_status status = gsa_checkpoint_find(system, out, NULL, &step, &warning, NULL);
-    gsa_release(system, step);
-    gsa_release(system, warning);
-    return status == GSA_OK;
-}
-
 /* A place for a run: a folder without one, or nothing yet. */
 static gsa_status check_out(const gsa_system *system, const char *recipe, const char *out,
                             gsa_error *error)
@@ -194,7 +183,7 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
                         "--out '%s' is no folder: a run needs a folder, or a name for a new one",
                         out);
     if (status == GSA_OK) status = gsa_see_in(system, out, "latest", &latest, error);
-    if (status == GSA_OK && (latest > GSA_FILE_ABSENT || has_checkpoint(system, out)))
+    if (status == GSA_OK && (latest > GSA_FILE_ABSENT || gsa_has_checkpoint(system, out)))
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#include "gsa/checkpoint.h"
 #include "gsa/checkpoint_parts.h"
 
 enum { NAME = 64 };
@@ -96,4 +97,14 @@ int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
     *name = 0;
     const int rc = system->list(system->user, folder, is_step, &(step_sought){ name, own });
     return *name ? 1 : rc < 0 && errno != ENOENT && errno != ENOTDIR ? -1 : 0;
+}
+
+int gsa_has_checkpoint(const gsa_system *system, const char *folder)
+{
+    char name[GSA_STEP_NAME], *step = NULL, *warning = NULL;
+    if (gsa_finds_step(system, folder, -1, name) <= 0) return 0;
+    const gsa_status status = gsa_checkpoint_find(system, folder, NULL, &step, &warning, NULL);
+    gsa_release(system, step);
+    gsa_release(system, warning);
+    return status == GSA_OK;
 }

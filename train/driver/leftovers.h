@@ -17,5 +17,7 @@ enum { GSA_STEP_NAME = 64 };
  * folder cannot be listed, with errno set. */
 int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
                    char name[GSA_STEP_NAME]);
+/* Whether a whole checkpoint is there, be it without `latest`. */
+int gsa_has_checkpoint(const gsa_system *system, const char *folder);
 
 #endif

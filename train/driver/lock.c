@@ -208,7 +208,7 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
     *lock = (gsa_lock){ 0 };
     gsa_status status = gsa_make_run_folder(system, folder, error);
     if (status == GSA_OK) status = gsa_anchor_open(system, system, folder, &lock->anchor, error);
-    if (status == GSA_OK && system->hold && !lock->anchor)
+    if (status == GSA_OK && gsa_anchor_lacks(lock->anchor))
         status =
             gsa_fail(error, GSA_ERR_IO, "folder '%s' was made, and is not there any more", folder);
     lock->system = gsa_anchor_system(lock->anchor, system);

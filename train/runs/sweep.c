@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
 #include "train/data/plain.h"
 #include "train/settings/recipe.h"
@@ -144,6 +145,7 @@ static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const cha
     int done, goes_on, asked;
     gsa_status status = see(s, folder, "result.json", &done, error);
     if (status == GSA_OK) status = see(s, folder, "latest", &goes_on, error);
+    goes_on = status == GSA_OK && (goes_on || gsa_has_checkpoint(s->system, folder));
     if (status == GSA_OK && !done && !goes_on) return begin_folder(s, run, folder, error);
     if (status == GSA_OK) status = see(s, folder, "asked.ini", &asked, error);
     if (status != GSA_OK) return status;
