@@ -222,19 +222,22 @@ static gsa_status pick_free(const gsa_system *system, const char *folder, int64_
     return status;
 }
 
-/* step-N<suffix> becomes a temporary first, so that what is half removed is never taken for a
- * checkpoint. The folder is our own. */
+/* step-N<suffix> becomes a temporary first, or its manifest goes first, so that what is half
+ * removed is never taken for a checkpoint. The folder is our own. */
 static gsa_status discard(const gsa_system *system, const char *folder, int64_t step,
                           const char *suffix, gsa_error *error)
 {
     char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
     char *to = NULL;
-    const int renamed = strncmp(suffix, GSA_WRITING, strlen(GSA_WRITING)) != 0;
+    int renamed = strncmp(suffix, GSA_WRITING, strlen(GSA_WRITING)) != 0;
     gsa_status status = from ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     if (status == GSA_OK && renamed)
         status = pick_free(system, folder, step, GSA_WRITING, &to, error);
-    if (status == GSA_OK && renamed && system->rename(system->user, from, to) < 0)
-        status = cannot(from, "removed", error);
+    if (status == GSA_OK && renamed && system->rename(system->user, from, to) < 0) {
+        renamed = 0; /* EXDEV: of the lower layer of an overlay, as in a container's image */
+        status = errno == EXDEV ? remove_inside(system, from, GSA_MANIFEST, error)
+                                : cannot(from, "removed", error);
+    }
     if (status == GSA_OK) status = remove_folder(system, renamed ? to : from, error);
     gsa_release(system, from);
     gsa_release(system, to);

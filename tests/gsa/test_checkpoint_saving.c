@@ -1,4 +1,5 @@
 /* Checkpoints: what a save writes, keeps and removes. */
+#include <errno.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,29 @@ START_TEST(so_many_stay)
         }
         gsa_scratch_close(&scratch);
     }
+}
+END_TEST
+
+/* What is there cannot be renamed, what is being written can. */
+static int rename_new(void *user, const char *from, const char *to)
+{
+    (void)user;
+    if (!strstr(from, ".tmp-gsa")) return errno = EXDEV, -1;
+    return gsa_system_default()->rename(NULL, from, to);
+}
+
+START_TEST(steps_of_an_overlay_s_lower_layer_go)
+{
+    gsa_scratch scratch;
+    gsa_error error = { 0 };
+    gsa_system table = *gsa_system_default();
+    table.rename = rename_new;
+    gsa_scratch_open(&scratch);
+    for (int step = 1; step <= 3; step++) marked_must_save(scratch.folder, step, step, 3);
+    const gsa_status status = marked_save(&table, scratch.folder, 4, 4, 2, &error);
+    ck_assert_msg(status == GSA_OK, "%s", error.text);
+    ck_assert_str_eq(MARKED_NAMES(scratch), "latest step-3 step-4");
+    gsa_scratch_close(&scratch);
 }
 END_TEST
 
@@ -404,6 +428,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test written[] = { GSA_TEST(manifest_is_what_sha256sum_checks),
                                         GSA_TEST(so_many_stay),
+                                        GSA_TEST(steps_of_an_overlay_s_lower_layer_go),
                                         GSA_TEST(previous_stays_and_not_the_abandoned),
                                         GSA_TEST(same_step_again),
                                         GSA_TEST(abandoned_leaves_nothing),
