@@ -52,7 +52,7 @@ def _taken(text):
 def _held(step):
     """A descriptor of the folder: what is read through it is of the one that was opened."""
     try:
-        number = os.open(step, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        number = os.open(step, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as why:
         raise L.FileError(f"'{step}' cannot be read: {why.strerror}") from None
     try:
