@@ -23,11 +23,20 @@ struct gsa_anchor {
     watched *first;
 };
 
+/* "./../d.tsv" is a user's way out of ".". */
+static int leaves(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/..")); at += 3)
+        if (!at[3] || at[3] == '/') return 1;
+    return 0;
+}
+
 /* What is too long for `room` is too long for any system, too, and goes there as it is. */
 static const char *beneath(const gsa_above *above, const char *path, char *room)
 {
     const gsa_anchor *a = (const gsa_anchor *)above;
-    if (strncmp(path, a->name, a->bytes) != 0 || (path[a->bytes] && path[a->bytes] != '/'))
+    if (strncmp(path, a->name, a->bytes) != 0 || (path[a->bytes] && path[a->bytes] != '/') ||
+        leaves(path + a->bytes))
         return path;
     if (!*a->at) return ""; /* which no system has a file of */
     const int bytes = snprintf(room, GSA_ABOVE_ROOM, "%s%s", a->at, path + a->bytes);
@@ -62,7 +71,7 @@ static int open_file(void *user, const char *path, int mode)
     const int reads = mode == GSA_OPEN_READ || mode == GSA_OPEN_READ_OWN;
     const int inside = reads && meant != path;
     const int file = below->open(below->user, meant, inside ? GSA_OPEN_READ_OWN : mode);
-    if (file < 0 || !inside || !a->first) return file;
+    if (file < 0 || !inside || !a->first || strchr(name_in(a, path), '/')) return file;
     watched *w = a->first;
     while (w && strcmp(w->name, name_in(a, path)) != 0) w = w->next;
     const int known = w && stamp_of(a, file, &now) == 0;

@@ -27,8 +27,8 @@ const char *gsa_anchor_at(const gsa_anchor *anchor);
 const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *otherwise);
 /* Watches a file of the folder. Its next opening through the anchor's table finds `bytes` in it
  * (-1: any number), and keeps its stamp (system.h), else it fails with ESTALE. So does each later
- * opening, and each read, if the stamp has changed. From the first watched file on, a file that is
- * not watched cannot be opened to be read. Not seen is what is written
+ * opening, and each read, if the stamp has changed. From the first watched file on, a file of the
+ * folder itself that is not watched cannot be opened to be read. Not seen is what is written
  * within the clock's tick of the file's last change, or through a mapping that was written before.
  * No anchor, or a table without stamps: nothing is watched. */
 gsa_status gsa_anchor_watch(gsa_anchor *anchor, const char *path, int64_t bytes, gsa_error *error);

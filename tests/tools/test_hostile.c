@@ -223,6 +223,12 @@ START_TEST(what_is_exchanged_meanwhile_is_refused)
           "; mkfifo at; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
           " timeout 20 " GSA_COMMAND " eval --device cpu --model model >o 2>e || r=$?; cat e; "
           "test $r = 1");
+    shell("cp -r model waits; rm waits/config.ini; mkfifo waits/config.ini; chown -R 0 waits; for "
+          "v in "
+          "'predict --model waits --output p.out x' 'train --resume waits --out more'; do r=0; "
+          "GSA_UNSEEN=config.ini GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
+          " timeout 20 " GSA_COMMAND " $v --device cpu >o 2>e || r=$?; cat e; test $r -gt 0 -a $r "
+          "-lt 124; done");
     shell("s=run/$(cat run/latest); rm -r $s; cp -r model $s; cp model/config.ini run; chown -R "
           "12345 run; r=0; GSA_UNSEEN=at GSA_SEEN_AS=plain LD_PRELOAD=" GSA_STAT_FAILS
           " timeout 20 " GSA_COMMAND " train --device cpu --resume run --out more --set "

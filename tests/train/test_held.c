@@ -584,6 +584,17 @@ START_TEST(beneath_a_held_folder)
     ck_assert_int_eq(u->remove(u->user, gsa_scratch_path(&s, "run/deep/er")), 0);
     ck_assert_int_lt(stat(gsa_scratch_path(&s, "real/deep/er"), &seen), 0);
     gsa_anchor_close(inner);
+    /* "..", a way out, is no folder of it, and what lies deeper is nobody's list */
+    gsa_put_file(gsa_scratch_path(&s, "run/deep/data"), "d", 1);
+    ck_assert_int_eq(gsa_anchor_watch(anchor, gsa_scratch_path(&s, "run/seen"), -1, &error),
+                     GSA_OK);
+    for (int i = 0; i < 3; i++) {
+        static const char *const ways[] = { "run/../precious/latest", "run/deep/data",
+                                            "run/latest" };
+        const int file = t->open(t->user, gsa_scratch_path(&s, "%s", ways[i]), GSA_OPEN_READ);
+        ck_assert_msg((file < 0) == (i == 2), "%s", ways[i]);
+        if (file >= 0) t->close(t->user, file);
+    }
     gsa_anchor_close(anchor);
     must_be_kept(&s);
     gsa_scratch_close(&s);

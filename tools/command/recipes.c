@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "topologies/words.h"
 #include "tools/command/apply.h"
@@ -99,19 +100,29 @@ static int note_value(const gsa_system *system, const gsa_recipe_values *v, cons
     return good;
 }
 
+int gsa_note_config(const gsa_system *system, const char *folder, const char *const *set, int count,
+                    int anyones)
+{
+    gsa_anchor *run;
+    char config[GSA_PATH_ROOM];
+    if (gsa_anchor_open(system, system, folder, &run, NULL) != GSA_OK) return 1; /* said later */
+    const gsa_system *inside = gsa_anchor_system(run, system);
+    snprintf(config, sizeof config, "%s/config.ini", folder);
+    const int good = (!anyones && gsa_is_others(run ? gsa_anchor_at(run) : folder)) ||
+                     gsa_entry_kind(inside, config) != GSA_FILE_REGULAR ||
+                     gsa_note_recipe(inside, config, set, count);
+    gsa_anchor_close(run);
+    return good;
+}
+
 int gsa_note_run(const gsa_args *args, const char *folder)
 {
     static const char *const outputs[] = { "out", "output", "json", "outcomes", "report" };
-    const gsa_system *system = gsa_args_system(args);
-    char config[GSA_PATH_ROOM];
-    int writes = 0;
+    int writes = 0, count;
+    const char *const *set = gsa_args_texts(args, "set", &count);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         writes |= gsa_args_text(args, outputs[i]) != NULL;
-    snprintf(config, sizeof config, "%s/config.ini", folder);
-    int count;
-    const char *const *set = gsa_args_texts(args, "set", &count);
-    return !writes || gsa_is_others(folder) || gsa_entry_kind(system, config) != GSA_FILE_REGULAR ||
-           gsa_note_recipe(system, config, set, count);
+    return !writes || gsa_note_config(gsa_args_system(args), folder, set, count, 0);
 }
 
 gsa_status gsa_check_reread(const char *recipe, gsa_error *error)

@@ -129,16 +129,14 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
 /* Of one run; a sweep asks for each of its own (sweep.c). */
 static gsa_status check_replaced(const gsa_args *args, const wanted *w, gsa_error *error)
 {
-    int count;
-    char config[GSA_PATH_ROOM];
+    int count, noted = 1;
     const gsa_system *system = gsa_args_system(args);
     const char *const *set = gsa_args_texts(args, "set", &count);
     const char *resume = gsa_args_text(args, "resume"), *folder = w->out ? w->out : resume;
     if (!folder || gsa_sweep_asked(args)) return GSA_OK;
-    snprintf(config, sizeof config, "%s/config.ini", resume ? resume : "");
-    if ((w->recipe || gsa_entry_kind(system, config) == GSA_FILE_REGULAR) &&
-        !gsa_note_recipe(system, w->recipe ? w->recipe : config, set, count))
-        return gsa_out_of_memory(error, "the files that a recipe names", 4096);
+    if (w->recipe) noted = gsa_note_recipe(system, w->recipe, set, count);
+    else if (resume) noted = gsa_note_config(system, resume, set, count, 1);
+    if (!noted) return gsa_out_of_memory(error, "the files that a recipe names", 4096);
     return gsa_check_replaced(folder, error);
 }
 

@@ -171,8 +171,10 @@ gsa_status gsa_check_reread(const char *recipe, gsa_error *error);
  * 0: there is no memory. A recipe that cannot be read names none. */
 int gsa_note_recipe(const gsa_system *system, const char *recipe, const char *const *set,
                     int count);
-/* The same of a run's, or a checkpoint's, config.ini, where the verb writes a file and the folder
- * is no other user's. */
+/* The same of a run's, or a checkpoint's, config.ini; of another user's if it may be `anyones`. */
+int gsa_note_config(const gsa_system *system, const char *folder, const char *const *set, int count,
+                    int anyones);
+/* The same where the verb writes a file and the folder is no other user's. */
 int gsa_note_run(const gsa_args *args, const char *folder);
 /* From the first folder that is made through that table on, these signals wait for this call: a
  * verb makes it once its folder is whole, or it has failed. Not where gsa_catch_signals was
