@@ -585,7 +585,7 @@ START_TEST(beneath_a_held_folder)
     ck_assert_int_lt(stat(gsa_scratch_path(&s, "real/deep/er"), &seen), 0);
     gsa_anchor_close(inner);
     /* "..", a way out, is no folder of it, and what lies deeper is nobody's list */
-    gsa_put_file(gsa_scratch_path(&s, "run/deep/data"), "d", 1);
+    gsa_put_file(gsa_scratch_path(&s, "real/deep/data"), "d", 1);
     ck_assert_int_eq(gsa_anchor_watch(anchor, gsa_scratch_path(&s, "run/seen"), -1, &error),
                      GSA_OK);
     for (int i = 0; i < 3; i++) {
