@@ -420,6 +420,32 @@ START_TEST(pipes_and_vast_files_are_refused)
 }
 END_TEST
 
+static int hold_nothing(void *user, const char *path, char *at, size_t room)
+{
+    (void)user, (void)path, (void)at, (void)room;
+    return errno = ENOENT, -1;
+}
+
+/* Who brings the folder back after it could not be held has nothing read of it. */
+START_TEST(a_folder_that_comes_back_is_not_read)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_system table = *gsa_system_default();
+    table.hold = hold_nothing;
+    gsa_scratch_open(&scratch);
+    marked_must_save(scratch.folder, 1, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        const char *at = i ? gsa_scratch_path(&scratch, "step-1") : scratch.folder;
+        ck_assert_int_eq(gsa_checkpoint_find(&table, at, NULL, &path, &warning, &error),
+                         GSA_ERR_IO);
+        ck_assert_msg(strstr(error.text, "it is not there or is a file"), "%s", error.text);
+    }
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* A pipe, a file and a link of a step's name are none of ours: they stay as they are. */
 START_TEST(what_is_no_folder_is_not_replaced)
 {
@@ -542,6 +568,7 @@ int main(int argc, char **argv)
         GSA_TEST(a_replaced_step_comes_after_its_own),
         GSA_TEST(a_folder_is_no_file_of_a_step),
         GSA_LOOP(pipes_and_vast_files_are_refused, GSA_COUNT(vast)),
+        GSA_TEST(a_folder_that_comes_back_is_not_read),
         GSA_LOOP(what_is_no_folder_is_not_replaced, 3),
         GSA_TEST(runs_in_a_folder_are_named),
         GSA_TEST(a_step_itself),
