@@ -153,17 +153,20 @@ END_TEST
 /* Through every pair of schemes: the spans stay, and what is written is legal. */
 START_TEST(schemes_are_converted)
 {
-    static const char *const tags[] = { "O", "I-A", "B-A", "I-B", "B-B", "E-A", "S-B" };
+    static const char *const tags[] = { "O",   "I-A", "B-A",
+                                        "I-B", "B-B", "E-A",
+                                        "S-B", ".",   ".-a-type-that-is-longer-than-others" };
     gsa_dice dice = { 11 + (uint32_t)_i };
     const int32_t from = GSA_SCHEME_IOB1, to = GSA_SCHEME_IOB1 + _i % 4;
-    char text[4096] = "";
+    char text[8192] = "";
     gsa_scratch scratch;
     gsa_tagged t;
     gsa_scratch_open(&scratch);
     for (int s = 0; s < 12; s++) {
         const int length = (int)gsa_between(&dice, 1, 9);
         for (int i = 0; i < length; i++)
-            sprintf(text + strlen(text), "w %s\n", tags[gsa_between(&dice, 0, 6)]);
+            sprintf(text + strlen(text), "w %s\n",
+                    tags[gsa_between(&dice, 0, GSA_COUNT(tags) - 1)]);
         strcat(text, "\n");
     }
     const char *path = gsa_scratch_path(&scratch, "x");

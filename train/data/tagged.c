@@ -123,7 +123,8 @@ gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t 
 
 /* ---- tags ---------------------------------------------------------------------------------- */
 
-/* One sentence's tags after *at, in `scheme`. */
+/* One sentence's tags after *at, in `scheme`; in a span, each letter once: a "." may be in one, and
+ * is shorter than the span's type, which is its last token's. */
 static void write_tags(gsa_tagged *t, int64_t sentence, int32_t scheme, gsa_span *span,
                        char *letter, char **at)
 {
@@ -132,8 +133,12 @@ static void write_tags(gsa_tagged *t, int64_t sentence, int32_t scheme, gsa_span
     gsa_spans_letters(scheme, span, spans, count, letter);
     for (int64_t i = 0, s = 0; i < count; i++) {
         while (s < spans && span[s].last < i) s++;
-        const gsa_slice type =
-            s < spans && span[s].first <= i ? span[s].type : (gsa_slice){ "", 0 };
+        const int inside = s < spans && span[s].first <= i;
+        if (inside && span[s].first < i && letter[i] == letter[i - 1]) {
+            t->tags.label[first + i] = t->tags.label[first + i - 1];
+            continue;
+        }
+        const gsa_slice type = inside ? span[s].type : (gsa_slice){ "", 0 };
         const int64_t bytes = gsa_tag_write(*at, (size_t)type.bytes + 3, letter[i], type);
         t->tags.label[first + i] = (gsa_slice){ *at, bytes };
         *at += bytes + 1;
@@ -144,7 +149,8 @@ static gsa_status rewrite(gsa_tagged *t, int32_t scheme, gsa_error *error)
 {
     const gsa_conll *c = &t->conll;
     int64_t room = 1;
-    for (int64_t i = 0; i < c->tokens; i++) room += c->tag[i].bytes + 4;
+    for (int64_t i = 0; i < c->tokens; i++) /* "O", and B-, I- and E- of the last one's type */
+        room += 2 + 3 * (c->tag[i].bytes + 3);
     gsa_span *span = gsa_alloc(t->system, (size_t)c->longest, sizeof *span);
     char *letter = gsa_alloc(t->system, (size_t)c->longest, 1);
     char *at = t->tag_bytes = gsa_alloc(t->system, (size_t)room, 1);
