@@ -270,7 +270,7 @@ static void piece_lengths(gsa_backend *b)
     static const knobs all[] = { { 1 << 30, INT32_MAX, 1, 0 }, { 1 << 30, 1, 1 << 20, 0 }, { 1 << 30, 3, 1 << 20, 0 },
                                  { 1 << 30, 17, 1 << 20, 0 },  { 1 << 30, 2, 7, 0 },       { 40 * 10, 5, 1 << 20, 0 } };
     int64_t most = 0;
-    for (int graph = 0; graph < 12; graph += GSA_THIN(6)) {
+    for (int graph = 0; graph < 12; graph += GSA_THIN(3)) {
         edges_maker maker;
         gsa_dice dice = { 900 + (uint64_t)graph };
         edges_wish wish = {};
