@@ -29,7 +29,8 @@ void gsa_results_release(gsa_results *results); /* NULL does nothing */
 /* A stack's text without the folders of the files it names, in place:
  * "char_word:lexicon=/data/words.txt*2" keeps words.txt. */
 void gsa_results_shorten(char *stack);
-/* Each line is an object that says its "task", or an error with file and line. */
+/* Each line is an object that says its "task", or an error with file and line. The file is read
+ * through `system`: the results' own, or one of a folder that is held. */
 gsa_status gsa_results_read(gsa_results *results, const gsa_system *system, const char *path,
                             gsa_error *error);
 /* The result.json of one run and the settings in the config.ini next to it. */
