@@ -1,4 +1,5 @@
 #include "drawn.h"
+#include "graph/utf8.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,4 +232,61 @@ char *drawn_svg(const gsa_view *view, int style, int32_t focus)
     ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 26, &svg, &bytes, &error), GSA_OK);
     unlink(path);
     return svg;
+}
+
+/* One tag from its '<' on: its name's bytes in *name, 1 in *closed for <x/>. Returns what follows
+ * it, NULL when it is malformed. */
+static const char *tag_at(const char *at, size_t *name, int *closed)
+{
+    at += 1 + (at[1] == '/');
+    *name = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+    for (at += *name; *at == ' ';) {
+        at += 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-:");
+        if (at[0] != '=' || at[1] != '"') return NULL;
+        at += 2 + strcspn(at + 2, "\"<&");
+        if (*at++ != '"') return NULL;
+    }
+    *closed = *at == '/';
+    at += *closed;
+    return *name && *at == '>' ? at + 1 : NULL;
+}
+
+/* The declaration, one root, nested tags, quoted attributes, three entities, characters that XML
+ * carries. */
+int drawn_is_well_formed(const char *text)
+{
+    static const char declaration[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    const char *open[32];
+    size_t lengths[32], name;
+    int depth = 0, roots = 0, closed;
+    if (strncmp(text, declaration, strlen(declaration)) != 0 ||
+        gsa_xml_invalid(text, (int64_t)strlen(text)) >= 0)
+        return 0;
+    for (const char *at = text + strlen(declaration), *next; *at; at = next) {
+        next = at + 1;
+        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 &&
+            strncmp(at, "&gt;", 4) != 0)
+            return 0;
+        if (*at != '<') continue;
+        if (!(next = tag_at(at, &name, &closed))) return 0;
+        if (at[1] == '/') {
+            if (depth-- == 0 || lengths[depth] != name || strncmp(open[depth], at + 2, name) != 0)
+                return 0;
+        } else if (depth == 32 || (depth == 0 && roots++)) return 0;
+        else if (!closed) open[depth] = at + 1, lengths[depth++] = name;
+    }
+    return depth == 0 && roots == 1;
+}
+
+char *drawn_group(const char *svg, const char *class)
+{
+    char open[64];
+    snprintf(open, sizeof open, "<g class=\"%s\"", class);
+    const char *at = strstr(svg, open), *end = at;
+    if (!at) return strdup("");
+    for (int depth = 0; *end; end++) {
+        if (strncmp(end, "<g", 2) == 0 && (end[2] == ' ' || end[2] == '>')) depth++;
+        if (strncmp(end, "</g>", 4) == 0 && --depth == 0) break;
+    }
+    return strndup(at, (size_t)(end - at));
 }

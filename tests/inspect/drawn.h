@@ -35,5 +35,9 @@ void drawn_write(char *path, const char *text, int64_t bytes);
 gsa_system drawn_quick_system(void);
 /* The SVG of a view, to be freed with gsa_release. */
 char *drawn_svg(const gsa_view *view, int style, int32_t focus);
+/* As XML that these pictures are: the declaration, one root, nested tags, quoted attributes. */
+int drawn_is_well_formed(const char *svg);
+/* The part of the group of this class, to its end; to be freed. */
+char *drawn_group(const char *svg, const char *class);
 
 #endif

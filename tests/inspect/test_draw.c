@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "drawn.h"
-#include "graph/utf8.h"
 #include "support/faults.h"
 #include "support/suite.h"
 
@@ -14,64 +13,6 @@ static int64_t count_of(const char *text, const char *what)
     int64_t n = 0;
     for (const char *at = text; (at = strstr(at, what)); at += strlen(what)) n++;
     return n;
-}
-
-/* The part of the group of this class, to its end; to be freed. */
-static char *group_of(const char *svg, const char *class)
-{
-    char open[64];
-    snprintf(open, sizeof open, "<g class=\"%s\"", class);
-    const char *at = strstr(svg, open), *end = at;
-    if (!at) return strdup("");
-    for (int depth = 0; *end; end++) {
-        if (strncmp(end, "<g", 2) == 0 && (end[2] == ' ' || end[2] == '>')) depth++;
-        if (strncmp(end, "</g>", 4) == 0 && --depth == 0) break;
-    }
-    return strndup(at, (size_t)(end - at));
-}
-
-/* One tag from its '<' on: its name's bytes in *name, 1 in *closed for <x/>. Returns what follows
- * it, NULL when it is malformed. */
-static const char *tag_at(const char *at, size_t *name, int *closed)
-{
-    at += 1 + (at[1] == '/');
-    *name = strspn(at, "abcdefghijklmnopqrstuvwxyz");
-    for (at += *name; *at == ' ';) {
-        at += 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-:");
-        if (at[0] != '=' || at[1] != '"') return NULL;
-        at += 2 + strcspn(at + 2, "\"<&");
-        if (*at++ != '"') return NULL;
-    }
-    *closed = *at == '/';
-    at += *closed;
-    return *name && *at == '>' ? at + 1 : NULL;
-}
-
-/* The declaration, one root, nested tags, quoted attributes, three entities, characters that XML
- * carries. */
-static int is_well_formed(const char *text)
-{
-    static const char declaration[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-    const char *open[32];
-    size_t lengths[32], name;
-    int depth = 0, roots = 0, closed;
-    if (strncmp(text, declaration, strlen(declaration)) != 0 ||
-        gsa_xml_invalid(text, (int64_t)strlen(text)) >= 0)
-        return 0;
-    for (const char *at = text + strlen(declaration), *next; *at; at = next) {
-        next = at + 1;
-        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 &&
-            strncmp(at, "&gt;", 4) != 0)
-            return 0;
-        if (*at != '<') continue;
-        if (!(next = tag_at(at, &name, &closed))) return 0;
-        if (at[1] == '/') {
-            if (depth-- == 0 || lengths[depth] != name || strncmp(open[depth], at + 2, name) != 0)
-                return 0;
-        } else if (depth == 32 || (depth == 0 && roots++)) return 0;
-        else if (!closed) open[depth] = at + 1, lengths[depth++] = name;
-    }
-    return depth == 0 && roots == 1;
 }
 
 static void release(char *svg)
@@ -95,8 +36,8 @@ START_TEST(every_picture_is_well_formed_and_repeats)
         for (int style = 0; style < GSA_STYLES; style++) {
             char *svg = drawn_svg(d.view, style, -1),
                  *again = l ? drawn_svg(d.view, style, -1) : NULL;
-            ck_assert_msg(is_well_formed(svg), "%s, length %d, style %s", specs[_i], lengths[l],
-                          gsa_style_names[style]);
+            ck_assert_msg(drawn_is_well_formed(svg), "%s, length %d, style %s", specs[_i],
+                          lengths[l], gsa_style_names[style]);
             if (again) ck_assert_str_eq(svg, again);
             ck_assert_ptr_null(strstr(svg, "nan"));
             ck_assert_ptr_null(strstr(svg, "inf "));
@@ -158,7 +99,7 @@ static const struct {
 START_TEST(there_is_a_line_for_every_edge)
 {
     drawn d = drawn_make(lines[_i].spec, lines[_i].length, 0);
-    char *svg = drawn_svg(d.view, lines[_i].style, -1), *edges = group_of(svg, "edges");
+    char *svg = drawn_svg(d.view, lines[_i].style, -1), *edges = drawn_group(svg, "edges");
     ck_assert_int_eq(d.view->edges, lines[_i].lines);
     ck_assert_int_eq(count_of(edges, "<path "), lines[_i].lines);
     free(edges);
@@ -171,7 +112,7 @@ START_TEST(parallel_edges_of_one_colour_are_one_line)
 {
     drawn d = drawn_make("head_area:width=3:heads=3", 5,
                          0); /* 3 heads: 9 edges between neighbours, 7 where a border is cut */
-    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *edges = group_of(svg, "edges");
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *edges = drawn_group(svg, "edges");
     ck_assert_int_eq(d.view->edges, 13 * 7);
     ck_assert_int_eq(count_of(edges, "<path "),
                      13 * 3); /* a colour each for own head, head above, head below */
@@ -184,7 +125,8 @@ END_TEST
 START_TEST(parallel_edges_of_several_colours_lie_apart)
 {
     drawn d = drawn_make("star", 1, 0); /* reads itself three times: left, self, right */
-    char *svg = drawn_svg(d.view, GSA_STYLE_CIRCLE, -1), *edges = group_of(svg, "edges"), *seen[16];
+    char *svg = drawn_svg(d.view, GSA_STYLE_CIRCLE, -1), *edges = drawn_group(svg, "edges"),
+         *seen[16];
     int n = 0;
     for (char *at = edges; (at = strstr(at, "<path d=\"")) && n < 16; at++) {
         seen[n] = strndup(at, strcspn(at, "/"));
@@ -203,7 +145,7 @@ START_TEST(a_focus_draws_what_one_node_reads)
 {
     drawn d = drawn_make("window:width=5", 12, 0);
     gsa_error error = { 0 };
-    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, 6), *edges = group_of(svg, "edges");
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, 6), *edges = drawn_group(svg, "edges");
     ck_assert_int_eq(count_of(edges, "<path "), 5);
     ck_assert_ptr_nonnull(strstr(svg, "Only edges into node 6 are drawn."));
     ck_assert_ptr_nonnull(strstr(svg, "attend (5 of 54)"));
@@ -288,7 +230,7 @@ typedef struct rect {
 
 static int rects_of(const char *svg, rect *out, int most)
 {
-    char *nodes = group_of(svg, "nodes");
+    char *nodes = drawn_group(svg, "nodes");
     int n = 0;
     for (const char *at = nodes; (at = strstr(at, "<rect ")) && n < most; at++)
         if (sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &out[n].x,
@@ -416,7 +358,7 @@ START_TEST(far_places_are_drawn)
     ck_assert_int_ge(v->layers, 0);
     for (int style = 0; style < GSA_STYLES; style++) {
         char *svg = drawn_svg(v, style, -1);
-        ck_assert_msg(is_well_formed(svg), "%s", gsa_style_names[style]);
+        ck_assert_msg(drawn_is_well_formed(svg), "%s", gsa_style_names[style]);
         release(svg);
     }
     gsa_view_release(v);
@@ -444,11 +386,34 @@ START_TEST(spans_without_a_sequence_are_drawn)
         gsa_view *v = drawn_view(text);
         for (int style = 0; style < GSA_STYLES; style++) {
             char *svg = drawn_svg(v, style, -1);
-            ck_assert_msg(is_well_formed(svg) && !strstr(svg, "nan"), "%s", gsa_style_names[style]);
+            ck_assert_msg(drawn_is_well_formed(svg) && !strstr(svg, "nan"), "%s",
+                          gsa_style_names[style]);
             release(svg);
         }
         gsa_view_release(v);
     }
+}
+END_TEST
+
+/* Nothing of the node that is shown has weight; the sum of two edges' is infinite. */
+START_TEST(weights_without_a_share_are_drawn)
+{
+    gsa_view *v = drawn_view(
+        "<graphml><key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/><graph "
+        "edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\">"
+        "<data key=\"w\">0</data></edge><edge source=\"b\" target=\"a\"><data "
+        "key=\"w\">1e308</data>"
+        "</edge><edge source=\"b\" target=\"a\"><data "
+        "key=\"w\">1.7e308</data></edge></graph></graphml>");
+    for (int style = GSA_STYLE_AUTO; style < GSA_STYLES; style++)
+        for (int focus = -1; focus < 2; focus++) {
+            char *svg = drawn_svg(v, style, focus);
+            ck_assert_msg(drawn_is_well_formed(svg) && !strstr(svg, "nan"), "%s, %d",
+                          gsa_style_names[style], focus);
+            if (style == GSA_STYLE_MATRIX) ck_assert_int_gt(count_of(svg, "class=\"cells\""), 0);
+            release(svg);
+        }
+    gsa_view_release(v);
 }
 END_TEST
 
@@ -518,7 +483,7 @@ START_TEST(lines_between_bars_and_rows_meet_their_ends)
     static const char *const tokens[] = { "a", "film", "a-word-that-is-long" };
     for (int i = 0; i < GSA_COUNT(tokens); i++) {
         gsa_view *v = segments(tokens[i], 12);
-        char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1), *edges = group_of(svg, "edges");
+        char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1), *edges = drawn_group(svg, "edges");
         rect r[32];
         const int count = rects_of(svg, r, 32);
         int paths = 0;
@@ -611,7 +576,7 @@ END_TEST
 START_TEST(colours_are_few_and_in_the_legend)
 {
     drawn d = drawn_make("bpt:k=4", 40, 0); /* more than eight labels: their first words */
-    char *svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *legend = group_of(svg, "legend");
+    char *svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *legend = drawn_group(svg, "legend");
     static const char *const names[] = { ">self (40)<", ">left (",      ">right (",
                                          ">anc (",      ">token (40)<", ">span (" };
     for (int i = 0; i < GSA_COUNT(names); i++)
@@ -682,7 +647,7 @@ END_TEST
 START_TEST(nine_labels_have_nine_colours)
 {
     drawn d = drawn_make("full:clip=4", 12, 0);
-    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *legend = group_of(svg, "legend");
+    char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *legend = drawn_group(svg, "legend");
     char colours[16][8];
     int n = 0;
     for (const char *at = legend; (at = strstr(at, "stroke=\"#")) && n < 16; at++)
@@ -810,6 +775,7 @@ static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
                                       GSA_TEST(two_stacks_stand_apart),
                                       GSA_TEST(far_places_are_drawn),
                                       GSA_TEST(spans_without_a_sequence_are_drawn),
+                                      GSA_TEST(weights_without_a_share_are_drawn),
                                       GSA_TEST(a_decoder_hangs_below_its_encoder),
                                       GSA_TEST(bars_that_overlap_stand_in_lanes),
                                       GSA_TEST(many_bars_that_overlap_are_placed_soon),
