@@ -396,6 +396,36 @@ START_TEST(files_that_cannot_be_read_have_a_sentence)
 }
 END_TEST
 
+static int tell_one_byte(void *user, const char *path, int64_t *bytes)
+{
+    (void)user, (void)path;
+    if (bytes) *bytes = 1;
+    return GSA_FILE_REGULAR;
+}
+
+/* A file that has grown since it was looked at is not read without end. */
+START_TEST(a_file_that_grows_meanwhile_is_read_in_part)
+{
+    char folder[64] = "/tmp/gsa-grows-XXXXXX", path[80], *data;
+    int64_t bytes;
+    gsa_error error;
+    gsa_system table = *gsa_system_default();
+    table.kind = tell_one_byte;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x", folder);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(ftruncate(fileno(file), 1 << 22), 0);
+    ck_assert_int_eq(gsa_read_file(&table, path, 1 << 30, &data, &bytes, &error), GSA_OK);
+    ck_assert_int_eq(bytes, 1 << 22);
+    gsa_release(NULL, data);
+    ck_assert_int_eq(ftruncate(fileno(file), 1 << 26), 0);
+    ck_assert_int_eq(gsa_read_file(&table, path, 1 << 30, &data, &bytes, &error), GSA_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(error.text, "x' is longer than 16777218 bytes"));
+    fclose(file), unlink(path), rmdir(folder);
+}
+END_TEST
+
 START_TEST(folders_are_made_with_their_parents)
 {
     char folder[32], path[96];
@@ -725,6 +755,7 @@ int main(int argc, char **argv)
 #endif
                                         GSA_TEST(a_descriptor_is_written_where_it_is) };
     static const gsa_test files[] = { GSA_TEST(files_that_cannot_be_read_have_a_sentence),
+                                      GSA_TEST(a_file_that_grows_meanwhile_is_read_in_part),
                                       GSA_TEST(folders_are_made_with_their_parents),
                                       GSA_TEST(the_table_opens_as_it_says) };
     static const gsa_case cases[] = { GSA_CASE("output", output, 60),

@@ -247,6 +247,43 @@ START_TEST(nothing_and_nonsense)
 END_TEST
 
 /* A look at every line before each would take minutes. */
+START_TEST(tables_have_a_bound_and_no_wrong_number)
+{
+    enum { SIDE = 4200 };
+    gsa_results *r;
+    gsa_table t;
+    gsa_error error;
+    int wide = 0;
+    ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+    for (int i = 0; i < 2; i++) { /* squares of these are no number */
+        char line[200];
+        snprintf(line, sizeof line,
+                 "{\"task\": \"t\", \"run\": \"seed-%d\", \"setting\": \"s\", \"dev_x\": %de200}",
+                 i, 1 + 2 * i);
+        ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
+    }
+    ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+    for (int i = 0; i < t.rows * t.columns; i++) wide += strcmp(t.cell[i], "not finite") == 0;
+    ck_assert_int_eq(wide, 1);
+    gsa_table_release(&t);
+    char *line = malloc(20 * SIDE + 100), *at = line;
+    ck_assert_ptr_nonnull(line);
+    at += sprintf(at, "{\"task\": \"t\", \"run\": \"wide\", \"each\": {");
+    for (int i = 0; i < SIDE; i++) at += sprintf(at, "%s\"e%d\": 1", i ? ", " : "", i);
+    sprintf(at, "}}");
+    ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
+    for (int i = 0; i < SIDE; i++) {
+        sprintf(line, "{\"task\": \"t\", \"run\": \"r%d\", \"each\": {}}", i);
+        ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
+    }
+    ck_assert_int_eq(gsa_results_table(r, &t, &error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(error.text, "cells, expected at most 16777216"), "%s", error.text);
+    ck_assert_ptr_null(t.cell);
+    free(line);
+    gsa_results_release(r);
+}
+END_TEST
+
 START_TEST(many_lines_take_no_long_time)
 {
     enum { LINES = 30000, LINE = 128 };
@@ -284,6 +321,7 @@ int main(int argc, char **argv)
                                             GSA_TEST(names_that_columns_have),
                                             GSA_TEST(folders_are_cut) };
     static const gsa_test line_tests[] = { GSA_TEST(nothing_and_nonsense),
+                                           GSA_TEST(tables_have_a_bound_and_no_wrong_number),
                                            GSA_TEST(many_lines_take_no_long_time) };
     static const gsa_case cases[] = { GSA_CASE("tables", table_tests, 20),
                                       GSA_CASE("lines", line_tests, 20) };
