@@ -1,6 +1,11 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#if __has_include(<elf.h>) && __has_include(<link.h>)
+#include <elf.h>
+#include <link.h>
+#define HAS_ELF 1
+#endif
 #include "registry_parts.h"
 #include "registry.h"
 #include "words.h"
@@ -9,18 +14,63 @@ enum { MAJOR_LIMIT = 32 };
 #define SYMBOL_OF(macro)    SYMBOL_TEXT(macro)
 #define SYMBOL_TEXT(symbol) #symbol
 
+/* The end of the last part that the loader maps: past the file's end it would read, and the process
+ * would end with SIGBUS. 0: nothing is known of it, and the loader says what it is. */
+static int64_t end_of_parts(const gsa_system *system, int file)
+{
+    int64_t end = 0;
+#ifdef HAS_ELF
+    enum { PARTS = 256 };
+    ElfW(Ehdr) head;
+    ElfW(Phdr) part;
+    const int64_t bytes = sizeof head, each = sizeof part;
+    if (system->read_at(system->user, file, &head, bytes, 0) != bytes ||
+        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != each ||
+        head.e_phoff > INT64_MAX / 2)
+        return 0;
+    for (int64_t i = 0; i < head.e_phnum && i < PARTS; i++) {
+        const int64_t at = (int64_t)head.e_phoff + i * each;
+        if (system->read_at(system->user, file, &part, each, at) != each) return at + each;
+        if (part.p_type != PT_LOAD || part.p_offset > INT64_MAX / 2 ||
+            part.p_filesz > INT64_MAX / 2)
+            continue;
+        const int64_t last = (int64_t)part.p_offset + (int64_t)part.p_filesz;
+        end = last > end ? last : end;
+    }
+#else
+    (void)system, (void)file;
+#endif
+    return end;
+}
+
+/* What a copy left that was stopped, or a disk that was full. */
+static gsa_status check_whole(const gsa_system *system, const char *path, int64_t bytes,
+                              gsa_error *error)
+{
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    if (file < 0) return GSA_OK; /* as the loader will say */
+    const int64_t end = end_of_parts(system, file);
+    system->close(system->user, file);
+    return end <= bytes ? GSA_OK
+                        : gsa_fail(error, GSA_ERR_PLUGIN,
+                                   "plugin '%s': it is cut short: it has %lld bytes, and its parts "
+                                   "end at %lld",
+                                   path, (long long)bytes, (long long)end);
+}
+
 static gsa_status path_sound(const gsa_registry *registry, const char *path, gsa_error *error)
 {
     char shown[GSA_SHOWN];
+    int64_t bytes;
     const gsa_system *system = registry->system ? registry->system : gsa_system_default();
     if (!path || !strchr(path, '/'))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "plugin %s: the path has no slash and plugins are not searched for, "
                         "expected one such as ./mine.so",
                         gsa_word_show(path, shown));
-    switch (system->kind(system->user, path, NULL)) {
+    switch (system->kind(system->user, path, &bytes)) {
     case GSA_FILE_REGULAR:
-        return GSA_OK;
+        return check_whole(system, path, bytes, error);
     case GSA_FILE_ABSENT:
         return gsa_fail(error, GSA_ERR_IO, "plugin '%s': there is no such file", path);
     case GSA_FILE_FOLDER:

@@ -215,10 +215,42 @@ START_TEST(other_files_are_refused_with_the_loaders_words)
         const size_t size = is_text ? sizeof text - 1 : (size_t)sizes[i];
         ck_assert_int_eq(ftruncate(file, 0), 0);
         ck_assert_int_eq(pwrite(file, is_text ? text : bytes, size, 0), (ssize_t)size);
-        load_fails(path, GSA_ERR_PLUGIN, "it is no shared object that loads: ");
+        load_fails(path, GSA_ERR_PLUGIN,
+                   !is_text && size >= 64 ? "it is cut short" /* 64: the header is there */
+                                          : "it is no shared object that loads: ");
     }
     close(file);
     unlink(path);
+}
+END_TEST
+
+/* Of any length: the loader would map what is not there, and its first look would be SIGBUS. */
+START_TEST(a_cut_plugin_is_refused)
+{
+    char good[4096], path[] = "/tmp/gsa-cut-plugin-XXXXXX";
+    char *bytes;
+    int64_t whole, cut = 64;
+    gsa_error error;
+    path_of("sound.so", good, sizeof good);
+    ck_assert_int_eq(gsa_read_file(NULL, good, 1 << 28, &bytes, &whole, &error), GSA_OK);
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(pwrite(file, bytes, (size_t)whole, 0), (ssize_t)whole);
+    for (int refused = 0; cut < whole; cut += 512, refused = 0) {
+        gsa_registry *registry;
+        ck_assert_int_eq(gsa_registry_create(NULL, &registry, &error), GSA_OK);
+        ck_assert_int_eq(pwrite(file, bytes, (size_t)whole, 0), (ssize_t)whole);
+        ck_assert_int_eq(ftruncate(file, cut), 0);
+        refused = gsa_registry_load(registry, path, &error) != GSA_OK;
+        ck_assert_msg(!refused || strstr(error.text, "cut short") || strstr(error.text, "loads: "),
+                      "%s", error.text);
+        gsa_registry_release(registry);
+        if (!refused) break; /* what is left are names for debuggers */
+    }
+    ck_assert_int_gt(cut, 2048);
+    close(file);
+    unlink(path);
+    gsa_release(NULL, bytes);
 }
 END_TEST
 
@@ -280,7 +312,7 @@ static const gsa_test sound_tests[] = {
 static const gsa_test broken_tests[] = {
     GSA_LOOP(each_broken_plugin_is_one_sentence, GSA_COUNT(broken)),
     GSA_TEST(every_plugin_that_is_built_is_loaded_here), GSA_TEST(paths_are_never_searched_for),
-    GSA_TEST(other_files_are_refused_with_the_loaders_words)
+    GSA_TEST(other_files_are_refused_with_the_loaders_words), GSA_TEST(a_cut_plugin_is_refused)
 };
 
 int main(int argc, char **argv)
