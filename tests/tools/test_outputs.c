@@ -228,6 +228,13 @@ static const row kept[] = {
       "--version", 0, NULL, "test ! -e page.html" },
     { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
+    { GSA_COMMAND " " TRAIN "--seeds 1 --out held >o; ln held/seed-1/result.json r; cp r c",
+      TRAIN "--seeds 1 --out held --results r", 2, "'r' cannot be written: it is a file of run",
+      "cmp r c" },
+    { GSA_COMMAND " " TRAIN "--seeds 1 --out held >o; for f in "
+                  "held/seed-1/step-*/manifest.sha256; do "
+                  "ln -f $f m; done; cp m c",
+      TRAIN "--seeds 1 --out held --results m", 2, "it is a file of run 'held/seed-1'", "cmp m c" },
     { NULL, TRAIN "--seeds 2 --out s --results s/seed-2", 2, "it is a run's folder",
       "test ! -e s/seed-2" },
     { "mkdir -p s; : >s/results.jsonl; r=0; " GSA_COMMAND " train text.ini --device cpu --seeds 2 "

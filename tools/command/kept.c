@@ -121,6 +121,22 @@ static gsa_status check_read(const char *path, gsa_error *error)
     return status;
 }
 
+int gsa_is_in_run(const char *run, const char *path)
+{
+    char at[GSA_PATH_ROOM];
+    struct stat file, there;
+    int found = 0;
+    if (stat(path, &file) < 0 || !S_ISREG(file.st_mode)) return 0;
+    DIR *all = opendir(run);
+    for (struct dirent *one; all && !found && (one = readdir(all));) {
+        if (snprintf(at, sizeof at, "%s/%s", run, one->d_name) >= (int)sizeof at) continue;
+        if (strncmp(one->d_name, "step-", 5) == 0) found = is_in(at, &file);
+        else found = gsa_is_of_a_run(at, 1) && stat(at, &there) == 0 && is_same(&there, &file);
+    }
+    if (all) closedir(all);
+    return found;
+}
+
 static gsa_status check_checkpoints(const char *path, gsa_error *error)
 {
     struct stat target;

@@ -75,14 +75,18 @@ static gsa_status check_apart(const gsa_system *system, const char *results, con
     if (gsa_is_one_output(system, results, folder))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: it is a run's folder",
                         results);
-    if (!gsa_place_of_output(system, results, at) || !gsa_is_of_a_run(at, 1)) return GSA_OK;
-    strrchr(at, '/')[1] = 0;
-    if (stat(at, &there) < 0 || stat(folder, &own) < 0 || there.st_ino != own.st_ino ||
-        there.st_dev != own.st_dev)
-        return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' cannot be written: '%s' is a run, which has a file of that name", results,
-                    folder);
+    if (gsa_place_of_output(system, results, at) && gsa_is_of_a_run(at, 1)) {
+        strrchr(at, '/')[1] = 0;
+        if (stat(at, &there) == 0 && stat(folder, &own) == 0 && there.st_ino == own.st_ino &&
+            there.st_dev == own.st_dev)
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "'%s' cannot be written: '%s' is a run, which has a file of that name",
+                            results, folder);
+    }
+    return gsa_is_in_run(folder, results)
+               ? gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'%s' cannot be written: it is a file of run '%s'", results, folder)
+               : GSA_OK;
 }
 
 /* One that has its result is not made again. */

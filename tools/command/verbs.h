@@ -155,6 +155,8 @@ int gsa_note_pattern(const gsa_pattern *pattern);
 /* Fails where something must not be put to the end of the file: it was read, or is of a checkpoint
  * or a run. Before its own lines are read. */
 gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error);
+/* 1: the file is one of a run's folder or of its checkpoints, also under another name elsewhere. */
+int gsa_is_in_run(const char *run, const char *path);
 /* Fails where the command's own file would replace what standard output or standard error goes
  * to. */
 gsa_status gsa_check_stream(const gsa_system *system, const char *path, gsa_error *error);
