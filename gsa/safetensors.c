@@ -132,6 +132,7 @@ typedef struct source {
     const char *path;
     int file;
     int64_t size; /* of a regular file, else -1: only its end will tell */
+    int64_t most; /* bytes that there can be: of a descriptor, those of its file; or INT64_MAX */
     gsa_error *error;
 } source;
 
@@ -177,10 +178,10 @@ static gsa_status read_length(source *in, int64_t *length)
                         " bytes, and the limit is %" PRId64,
                         in->path, value, GSA_SAFETENSORS_MAX_HEADER);
     *length = (int64_t)value;
-    if (in->size < 0 || *length <= in->size - 8) return GSA_OK;
+    if (*length <= in->most - 8) return GSA_OK;
     return gsa_fail(in->error, GSA_ERR_FORMAT,
                     "'%s' is cut short: its header has %" PRId64 " bytes and %" PRId64 " are there",
-                    in->path, *length, in->size - 8);
+                    in->path, *length, in->most - 8);
 }
 
 static int by_place(const void *a, const void *b)
@@ -213,12 +214,12 @@ static gsa_status check_spans(source *in, const gsa_safetensors *file, gsa_span 
 
 static gsa_status check_size(source *in, int64_t header, int64_t total)
 {
-    if (in->size < 0 || in->size - 8 - header == total) return GSA_OK;
+    const int64_t there = in->most - 8 - header;
+    if (in->most == INT64_MAX || there == total || (in->size < 0 && there > total)) return GSA_OK;
     return gsa_fail(in->error, GSA_ERR_FORMAT,
                     "'%s' %s: its header describes %" PRId64 " bytes of data and %" PRId64
                     " are there",
-                    in->path, in->size - 8 - header < total ? "is cut short" : "has trailing bytes",
-                    total, in->size - 8 - header);
+                    in->path, there < total ? "is cut short" : "has trailing bytes", total, there);
 }
 
 /* The data in order of place, each tensor into a place of its own. */
@@ -263,6 +264,7 @@ static gsa_status read_all(source *in, int data, gsa_safetensors *file, gsa_span
 static gsa_status open_source(source *in)
 {
     int64_t bytes = 0;
+    gsa_stamp now;
     const gsa_system *system = in->system;
     const int kind =
         strcmp(in->path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, in->path, &bytes);
@@ -270,6 +272,11 @@ static gsa_status open_source(source *in)
         return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", in->path);
     in->size = kind == GSA_FILE_REGULAR ? bytes : -1;
     in->file = system->open(system->user, in->path, GSA_OPEN_READ);
+    /* a pipe or a device has no bytes by its stamp */
+    if (in->size < 0 && in->file >= 0 && system->stamp &&
+        system->stamp(system->user, in->file, &now) == 0)
+        bytes = now.bytes;
+    in->most = in->size >= 0 || bytes > 0 ? bytes : INT64_MAX;
     if (in->file >= 0) return GSA_OK;
     char why[128];
     return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be opened: %s", in->path,

@@ -1,4 +1,6 @@
 /* safetensors: golden bytes, round trips, damage, a table of malformed headers, faults. */
+#include <fcntl.h>
+#include <unistd.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -663,6 +665,7 @@ START_TEST(size_is_not_known)
     put_header(path, vast, sizeof vast - 1, 4);
     gsa_faults_rewind(&faults);
     faults.fail[GSA_OP_KIND] = 1, faults.fail[GSA_OP_ALLOC] = last;
+    faults.table.stamp = NULL;
     ck_assert_int_eq(gsa_safetensors_read(&faults.table, path, &file, NULL), GSA_ERR_MEMORY);
     ck_assert_int_eq(gsa_faults_live(&faults), 0);
     gsa_scratch_close(&scratch);
@@ -681,6 +684,55 @@ START_TEST(standard_input_is_a_file)
     ck_assert_int_eq(gsa_safetensors_read(NULL, "-", &file, NULL), GSA_OK);
     ck_assert_int_eq(file.count, 1);
     gsa_safetensors_release(&file);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+static int no_stamp(void *user, int file, gsa_stamp *stamp)
+{
+    (void)user, (void)file, (void)stamp;
+    return -1;
+}
+
+/* Of a stream its end alone tells; a descriptor of a file has no more bytes than the file, and no
+ * memory is taken for what the header claims beyond. */
+START_TEST(descriptors_have_the_bytes_of_their_file)
+{
+    static const char good[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                      claims[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[5000000000000],"
+                                 "\"data_offsets\":[0,5000000000000]}}";
+    gsa_system table[3] = { *gsa_system_default(), *gsa_system_default(), *gsa_system_default() };
+    table[1].stamp = NULL, table[2].stamp = no_stamp;
+    gsa_scratch scratch;
+    gsa_safetensors file;
+    gsa_error error;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t");
+    for (int i = 0; i < 4; i++) { /* the last one is a pipe */
+        char name[64];
+        int ends[2] = { -1, -1 };
+        put_header(path, good, sizeof good - 1, 4);
+        if (i == 3) {
+            int64_t bytes;
+            char *all = gsa_get_file(path, &bytes);
+            ck_assert_int_eq(pipe(ends), 0);
+            ck_assert_int_eq(write(ends[1], all, (size_t)bytes), bytes);
+            close(ends[1]);
+            free(all);
+        } else ends[0] = open(path, O_RDONLY | O_CLOEXEC);
+        snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
+        ck_assert_msg(gsa_safetensors_read(&table[i % 3], name, &file, &error) == GSA_OK, "%s",
+                      error.text);
+        gsa_safetensors_release(&file);
+        close(ends[0]);
+    }
+    put_header(path, claims, sizeof claims - 1, 4);
+    const int claimed = open(path, O_RDONLY | O_CLOEXEC);
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", claimed);
+    ck_assert_int_eq(gsa_safetensors_read(NULL, name, &file, &error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "is cut short: its header describes 5000000000000"));
+    close(claimed);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -719,6 +771,7 @@ int main(int argc, char **argv)
     static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported),
                                        GSA_TEST(size_is_not_known),
                                        GSA_TEST(standard_input_is_a_file),
+                                       GSA_TEST(descriptors_have_the_bytes_of_their_file),
                                        GSA_TEST(no_file_and_no_regular_file) };
     static const gsa_case cases[] = { GSA_CASE("golden", golden, 30),
                                       GSA_CASE("round_trip", trips, 60),

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import random
 import signal
+import struct
 import tempfile
 import threading
 import unittest
@@ -290,6 +291,40 @@ class Twin(Case):
         with mock.patch("gsa.torch._checkpoint.read_tensors", wait):
             self.refused(f"'{step}/model.safetensors' is no regular file",
                          gsa.torch.Input.load, step)
+
+    def test_a_step_that_becomes_a_link_is_not_followed(self):
+        out, other = train(self.folder, "moved", "star"), train(self.folder, "aim", "star")
+        find = gsa.torch._checkpoint.find
+        def exchange(folder):
+            step = find(folder)
+            os.rename(step, step + "x")
+            os.symlink(find(other), step)
+            return step
+        for load in gsa.torch.Encoder.load, gsa.torch.Input.load:
+            with mock.patch("gsa.torch._encoder.find", exchange), \
+                    self.assertRaisesRegex(gsa.Error, "cannot be read"):
+                load(out)
+            step = find(other).replace(other, out)
+            os.remove(step)
+            os.rename(step + "x", step)
+        os.symlink(step, os.path.join(self.folder, "named"))
+        gsa.torch.Encoder.load(os.path.join(self.folder, "named"))
+
+    def test_a_header_that_claims_more_than_the_file_takes_no_memory(self):
+        step = os.path.join(self.folder, "headed")
+        os.mkdir(step)
+        head = json.dumps({"x": {"dtype": "U8", "shape": [5 * 10**12],
+                                 "data_offsets": [0, 5 * 10**12]}}).encode()
+        files = {"config.ini": b"[model]\nencoder = full\n",
+                 "model.safetensors": struct.pack("<Q", len(head)) + head}
+        lines = ""
+        for name, content in files.items():
+            pathlib.Path(step, name).write_bytes(content)
+            lines += f"{digest(os.path.join(step, name))}  {name}\n"
+        pathlib.Path(step, "manifest.sha256").write_text(lines + "# 2 files\n")
+        for load in gsa.torch.Encoder.load, gsa.torch.Input.load, gsa.torch.load_checkpoint:
+            with self.assertRaisesRegex(gsa.Error, f"'{step}/model.safetensors' is cut short"):
+                load(step)
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_a_child_of_a_process_that_predicts_predicts(self):

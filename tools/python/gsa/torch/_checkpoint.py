@@ -49,10 +49,13 @@ def _taken(text):
 
 
 @contextmanager
-def _held(step):
-    """A descriptor of the folder: what is read through it is of the one that was opened."""
+def _held(step, folder):
+    """A descriptor of the folder: what is read through it is of the one that was opened. Only the
+    one that the user named may be a link."""
+    link = 0 if os.fsdecode(folder) == step else os.O_NOFOLLOW
     try:
-        number = os.open(step, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+        number = os.open(step, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC |
+                         link)
     except OSError as why:
         raise L.FileError(f"'{step}' cannot be read: {why.strerror}") from None
     try:
@@ -98,7 +101,7 @@ def _read(path, folder, found):
         try:
             L.call(lib.gsa_safetensors_read, None, L.path("path", name), ctypes.byref(found))
         except L.Error as why:
-            raise type(why)(str(why).replace(f"'{name}'", f"'{path}'")) from None
+            raise type(why)(str(why).replace(name, path)) from None
 
 
 def read_tensors(path, folder=None):
@@ -141,18 +144,18 @@ def _config(path, folder):
     return config
 
 
-def read_step(step):
-    """(config, tensors, whether they are another user's) of what `find` found: all of one folder,
-    whatever has its name meanwhile."""
-    with _held(step) as folder:
-        config = _config(os.path.join(step, "config.ini"), folder)
-        tensors, _ = read_tensors(os.path.join(step, _MODEL), folder)
-        return config, tensors, L.is_others(folder)
+def read_step(step, folder):
+    """(config, tensors, whether they are another user's) of what `find` found in the folder: all
+    of one, whatever has its name meanwhile."""
+    with _held(step, folder) as held:
+        config = _config(os.path.join(step, "config.ini"), held)
+        tensors, _ = read_tensors(os.path.join(step, _MODEL), held)
+        return config, tensors, L.is_others(held)
 
 
 def load_checkpoint(folder):
     """(config: section -> key -> text, tensors: name -> array) of a trained model."""
-    return read_step(find(folder))[:2]
+    return read_step(find(folder), folder)[:2]
 
 
 @functools.cache

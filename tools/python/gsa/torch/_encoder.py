@@ -407,7 +407,7 @@ class Encoder(nn.Module):
     def load(cls, folder, name="encoder", key=None, plugin=None):
         """The stack of that name of a trained model; key: the recipe key of its spec."""
         step = find(folder)
-        config, tensors, others = read_step(step)
+        config, tensors, others = read_step(step, folder)
         key = key or name
         where = f"{step}/config.ini"
         spec = config.get("model", {}).get(key)
@@ -590,7 +590,7 @@ class Input(nn.Module):
 
     @classmethod
     def load(cls, folder, name="input"):
-        config, tensors, _ = read_step(find(folder))
+        config, tensors, _ = read_step(find(folder), folder)
         table = tensors.get(f"{name}.embedding.weight")
         if table is None or table.ndim != 2 or not table.size:
             raise ArgumentError(f"the checkpoint has no matrix {name}.embedding.weight")
