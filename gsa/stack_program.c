@@ -106,12 +106,6 @@ static gsa_status add_phase(gsa_stack *stack, int segment, int layer, int part, 
                     error);
 }
 
-/* The part after `part` in its segment; -1: none. */
-static int next_part(const gsa_stack *stack, int segment, int part)
-{
-    return part + 1 < stack->first_part[segment + 1] ? part + 1 : -1;
-}
-
 static int is_split(const gsa_schema *schema,
                     int last) /* is the first each-layer phase after `last` together with it? */
 {
@@ -121,29 +115,56 @@ static int is_split(const gsa_schema *schema,
     return -1;
 }
 
-/* One layer: a's phases up to its last one with edges, then what comes after '+', then a's
- * remaining phases. */
-static gsa_status add_layer(gsa_stack *stack, int segment, int layer, int part, gsa_error *error)
+/* -1: no phase of a layer has edges. */
+static int last_with_edges(const gsa_schema *schema)
 {
-    const gsa_schema *schema = stack->parts[part].schema;
-    const int phases = gsa_schema_phases(schema), next = next_part(stack, segment, part);
     int last = -1;
-    for (int f = 0; f < phases; f++) {
+    for (int f = 0; f < gsa_schema_phases(schema); f++) {
         const gsa_phase *phase = gsa_schema_phase(schema, f);
         if (phase->when == GSA_EACH_LAYER && phase->aggregate != GSA_NONE) last = f;
     }
-    const int split = next >= 0 ? is_split(schema, last) : -1;
-    if (split >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "stack %s, segment %d: '+' would part phase %s of %s from the phase it is "
-                        "together with",
-                        stack->name, segment, gsa_schema_phase(schema, split)->name,
-                        gsa_schema_topology(schema));
+    return last;
+}
+
+/* The part's phases of each layer from..to-1. */
+static gsa_status add_phases(gsa_stack *stack, int segment, int layer, int part, int from, int to,
+                             gsa_error *error)
+{
     gsa_status status = GSA_OK;
-    for (int f = 0; f <= phases && status == GSA_OK; f++) {
-        if (f == last + 1 && next >= 0) status = add_layer(stack, segment, layer, next, error);
-        if (status == GSA_OK && f < phases && gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER)
+    for (int f = from; f < to && status == GSA_OK; f++)
+        if (gsa_schema_phase(stack->parts[part].schema, f)->when == GSA_EACH_LAYER)
             status = add_phase(stack, segment, layer, part, f, error);
+    return status;
+}
+
+static gsa_status check_split(const gsa_stack *stack, int segment, int part, gsa_error *error)
+{
+    const gsa_schema *schema = stack->parts[part].schema;
+    const int split = is_split(schema, last_with_edges(schema));
+    return split < 0 ? GSA_OK
+                     : gsa_fail(error, GSA_ERR_ARGUMENT,
+                                "stack %s, segment %d: '+' would part phase %s of %s from the "
+                                "phase it is together with",
+                                stack->name, segment, gsa_schema_phase(schema, split)->name,
+                                gsa_schema_topology(schema));
+}
+
+/* One layer of a + b: a's phases up to its last one with edges, then those of b, then a's remaining
+ * phases. A spec may have thousands of parts: of each the first ones in their order, then of each
+ * the others from the last part on. */
+static gsa_status add_layer(gsa_stack *stack, int segment, int layer, gsa_error *error)
+{
+    const int first = stack->first_part[segment], end = stack->first_part[segment + 1];
+    gsa_status status = GSA_OK;
+    for (int p = first; p < end && status == GSA_OK; p++) {
+        const int last = last_with_edges(stack->parts[p].schema);
+        if (p + 1 < end) status = check_split(stack, segment, p, error);
+        if (status == GSA_OK) status = add_phases(stack, segment, layer, p, 0, last + 1, error);
+    }
+    for (int p = end - 1; p >= first && status == GSA_OK; p--) {
+        const gsa_schema *schema = stack->parts[p].schema;
+        status = add_phases(stack, segment, layer, p, last_with_edges(schema) + 1,
+                            gsa_schema_phases(schema), error);
     }
     return status;
 }
@@ -168,7 +189,7 @@ static gsa_status add_segment(gsa_stack *stack, int segment, int *layer, gsa_err
                 status = add_phase(stack, segment, -1, p, f, error);
         }
     for (int l = 0; l < stack->segments[segment].layers && status == GSA_OK; l++, ++*layer) {
-        status = add_layer(stack, segment, *layer, stack->first_part[segment], error);
+        status = add_layer(stack, segment, *layer, error);
         if (status == GSA_OK)
             status = add_step(
                 stack,

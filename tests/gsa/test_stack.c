@@ -519,6 +519,33 @@ START_TEST(many_layers_take_a_time_that_grows_with_them)
 }
 END_TEST
 
+static void *open_many_parts(void *text)
+{
+    world w = world_with(NULL, GSA_F32, text, GSA_READ_SUMMARY);
+    ck_assert_int_eq(gsa_stack_layers(w.stack), 1);
+    world_close(&w);
+    return NULL;
+}
+
+/* A spec is a file's, and threads may have a small stack. */
+START_TEST(many_parts_take_no_stack)
+{
+    enum { PARTS = 1500, STACK = 128 << 10 };
+    pthread_attr_t small;
+    pthread_t thread;
+    char *text = malloc(PARTS * 5);
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < PARTS; i++) memcpy(text + (ptrdiff_t)i * 5, "ring+", 5);
+    text[PARTS * 5 - 1] = 0;
+    ck_assert_int_eq(pthread_attr_init(&small), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&small, STACK), 0);
+    ck_assert_int_eq(pthread_create(&thread, &small, open_many_parts, text), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&small);
+    free(text);
+}
+END_TEST
+
 /* ---- steady state -------------------------------------------------------------------------- */
 START_TEST(a_step_allocates_nothing_after_warm_up)
 {
@@ -562,7 +589,8 @@ int main(int argc, char **argv)
                                         GSA_LOOP(what_does_not_fit_is_refused, 4),
                                         GSA_TEST(every_failing_allocation_is_met) };
     static const gsa_test skipping[] = { GSA_TEST(what_reaches_no_readout_is_skipped_and_said),
-                                         GSA_TEST(a_batch_of_no_examples_is_a_batch) };
+                                         GSA_TEST(a_batch_of_no_examples_is_a_batch),
+                                         GSA_TEST(many_parts_take_no_stack) };
     static const gsa_test projections[] = { GSA_TEST(one_value_is_projected_once),
                                             GSA_TEST(
                                                 many_layers_take_a_time_that_grows_with_them) };
