@@ -176,7 +176,7 @@ def _numpy(name, x, dtype):
     x = np.asarray(x)
     if x.dtype != dtype or dtype not in (np.float32, np.float64):
         raise L.ArgumentError(f"{name} is {x.dtype}; all arrays must be float32, or all float64")
-    return np.ascontiguousarray(x)
+    return L.aligned(x)
 
 
 def _at(x):

@@ -140,7 +140,7 @@ class Topology:
         self.schema = Schema(lib.gsa_graph_schema(self._first))
         self._releases = releases
         topologies.add(self)
-        weakref.finalize(self, _release_all, releases)
+        weakref.finalize(self, _release_all, releases).atexit = False  # as of a graph
 
     def renew(self):
         """In a child of fork: a thread that is not there may hold the lock of the cache."""
@@ -237,6 +237,7 @@ class Graph:
         L.locked[self.number] = self
         self._on_device = []  # not empty: a CUDA backend has copies
         self._finalizer = weakref.finalize(self, _release, handle, self._on_device)
+        self._finalizer.atexit = False  # a daemon thread may still read it
 
     @classmethod
     def _of_topology(cls, t, lengths, text, memory, heads):
@@ -486,13 +487,13 @@ def _indices(values, what):
         raise L.ArgumentError(f"{what}: whole numbers were expected, not {array.dtype}")
     if array.dtype not in (np.int32, np.int64):
         array = array.astype(np.int64)
-    return np.ascontiguousarray(array)
+    return L.aligned(array)
 
 
 def _offsets_of(values, what):
     if values is None:
         return None
-    offsets = np.ascontiguousarray(_indices(values, what), np.int64)
+    offsets = L.aligned(_indices(values, what), np.int64)
     if offsets.ndim != 1 or len(offsets) < 2:
         raise L.ArgumentError(f"{what} has shape {np.shape(values)}; [examples + 1] was expected")
     return offsets
@@ -556,7 +557,7 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
         label = _indices(label, "label")
         if label.size and not 0 <= label.min() <= label.max() < L.INT_MAX:
             raise L.ArgumentError(f"label: {label.min()} .. {label.max()} is not in 0 .. 2^31-2")
-        label = np.ascontiguousarray(label, np.int32)
+        label = L.aligned(label, np.int32)
         if label.shape != source.shape:
             raise L.ArgumentError(f"label: shape {label.shape}, expected {source.shape}, one for "
                                   f"each edge")

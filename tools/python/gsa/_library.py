@@ -8,6 +8,8 @@ import stat
 import struct
 import weakref
 
+import numpy as np
+
 SONAME = "libgsa.so.0"
 INT_MAX, UINT_MAX, THREADS = 2**31 - 1, 2**32 - 1, 4096
 
@@ -314,6 +316,11 @@ def text(name, value):
 
 def path(name, value):
     return text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def aligned(x, dtype=None):
+    """The array as C reads it: its numbers one after the other, each at a multiple of its size."""
+    return np.require(np.ascontiguousarray(x, dtype), requirements="CA")
 
 
 def is_others(folder):

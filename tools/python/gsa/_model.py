@@ -37,7 +37,8 @@ class Model:
         L.call(lib.gsa_predictor_open, None, ctypes.byref(options), ctypes.byref(handle))
         self._handle, self._lock = handle.value, threading.Lock()
         L.locked[next(L.counter)] = self
-        weakref.finalize(self, lib.gsa_predictor_close, self._handle)
+        closer = weakref.finalize(self, lib.gsa_predictor_close, self._handle)
+        closer.atexit = False  # a daemon thread may still predict
         for sentence in warned:  # that an older model is used
             warnings.warn(sentence.decode("utf-8", "replace"), stacklevel=3)
         self.labels = [lib.gsa_predictor_label(self._handle, i).decode()

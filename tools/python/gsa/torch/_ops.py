@@ -48,12 +48,14 @@ def _run(x, graph, function, *arguments):
 
 
 def _whole(name, x):
-    """The tensor with its numbers in one piece, none of them negated by a view."""
+    """The tensor with its numbers in one piece, none of them negated by a view, each at a multiple
+    of its size."""
     last = sum((n - 1) * step for n, step in zip(x.shape, x.stride()))
     if x.numel() and not _held(x, last):
         raise ArgumentError(f"{name} has a storage of {x.untyped_storage().nbytes()} bytes, which "
                             f"is too short: it was resized")
-    return x.resolve_neg().contiguous()
+    x = x.resolve_neg().contiguous()
+    return x.clone() if x.data_ptr() % x.element_size() else x
 
 
 def _forward(call, keep, q, k, v, r, b):
