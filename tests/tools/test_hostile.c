@@ -457,7 +457,22 @@ static const row runs[] = {
       1,
       { "'run/report.json' has 5000002 lists and objects, and the most that are read is "
         "1048576" } },
-    { "rm run/report.json run/log.jsonl; mkfifo run/log.jsonl",
+    { "mv run/report.json run/result.json; cp model/config.ini run",
+      "table run",
+      2,
+      { "it has more than 1048576 lists and objects" } },
+    { "rm run/result.json; cp run/outcomes.jsonl kept; (printf '[{}'; yes ',{}' | head -n 5000000 "
+      "| "
+      "tr -d '\n'; echo ']') >>run/outcomes.jsonl",
+      "compare run run",
+      2,
+      { "it has more than 1048576 lists and objects" } },
+    { "mv kept run/outcomes.jsonl; for i in 1 2; do printf '{\"task\": \"a\", \"list\": [{}'; "
+      "yes ',{}' | head -n 600000 | tr -d '\n'; echo ']}'; done >many",
+      "table many",
+      1,
+      { "more than 1048576 lists and objects" } },
+    { "rm many; : >run/report.json; rm run/log.jsonl run/report.json; mkfifo run/log.jsonl",
       "report run --out p.html",
       2,
       { "'run/log.jsonl' is no regular file" } },

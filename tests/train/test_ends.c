@@ -298,11 +298,33 @@ START_TEST(json_is_nested_64_deep_at_most)
 }
 END_TEST
 
+/* Two bytes are one, which takes a hundred times as many. */
+START_TEST(json_has_a_million_lists_at_most)
+{
+    for (int more = 0; more < 2; more++) {
+        const int64_t objects = GSA_JSON_LISTS - 1 + more, bytes = 3 * objects + 1;
+        json_error_t why = { 0 };
+        char *text = malloc((size_t)bytes);
+        ck_assert_ptr_nonnull(text);
+        for (int64_t i = 0; i < objects; i++) memcpy(text + 3 * i, i ? ",{}" : "[{}", 3);
+        text[bytes - 1] = ']';
+        ck_assert_int_eq(gsa_json_lists(text, bytes), objects + 1);
+        json_t *value = gsa_json_parse(text, bytes, 0, &why);
+        ck_assert_int_eq(value != NULL, !more);
+        ck_assert(!more || strcmp(why.text, "it has more than 1048576 lists and objects") == 0);
+        json_decref(value);
+        if (more) ck_assert_ptr_null(gsa_json_parse(text, bytes, 0, NULL));
+        free(text);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test bytes[] = { GSA_LOOP(nothing_behind_the_bytes_is_touched,
                                                GSA_COUNT(parsers)) };
-    static const gsa_test deep[] = { GSA_TEST(json_is_nested_64_deep_at_most) };
+    static const gsa_test deep[] = { GSA_TEST(json_is_nested_64_deep_at_most),
+                                     GSA_TEST(json_has_a_million_lists_at_most) };
     static const gsa_case cases[] = { GSA_CASE("bytes", bytes, 60), GSA_CASE("json", deep, 60) };
     return gsa_run_suite("ends", cases, GSA_COUNT(cases), argc, argv);
 }

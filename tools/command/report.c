@@ -20,7 +20,7 @@
 /* The most that is read of a file: gsa eval writes some 150 bytes a label and split. A value takes
  * up to 30 times its bytes in memory, but a list or an object 200 bytes for 2, so that these are
  * counted before they are made. */
-enum { RUNS = 16, LIMIT = 1 << 24, LOG_LIMIT = 1 << 26, LISTS = 1 << 20 };
+enum { RUNS = 16, LIMIT = 1 << 24, LOG_LIMIT = 1 << 26 };
 
 static gsa_status bad(const gsa_reported *of, int run, const char *name, const char *what,
                       gsa_error *error)
@@ -30,16 +30,14 @@ static gsa_status bad(const gsa_reported *of, int run, const char *name, const c
 
 /* ---- what a folder holds ------------------------------------------------------------------- */
 
-/* Those in texts are counted, too: they are few. */
 static gsa_status count_lists(const char *path, const char *text, int64_t bytes, gsa_error *error)
 {
-    int64_t lists = 0;
-    for (int64_t i = 0; i < bytes; i++) lists += text[i] == '[' || text[i] == '{';
-    return lists <= LISTS
+    const int64_t lists = gsa_json_lists(text, bytes);
+    return lists <= GSA_JSON_LISTS
                ? GSA_OK
                : gsa_fail(error, GSA_ERR_LIMIT,
                           "'%s' has %lld lists and objects, and the most that are read is %d", path,
-                          (long long)lists, LISTS);
+                          (long long)lists, GSA_JSON_LISTS);
 }
 
 /* A file of JSON of the run; *bytes -1: it is not there. */

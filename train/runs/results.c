@@ -15,6 +15,7 @@ struct gsa_results {
     const gsa_system *system;
     json_t *runs;  /* array */
     json_t *place; /* key of a run -> its number in `runs`; a run of no known setting has none */
+    int64_t lists; /* and objects, of all lines that were read */
 };
 
 gsa_stat gsa_stat_of(const double *x, int n)
@@ -37,7 +38,7 @@ gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, g
 {
     if (!system) system = gsa_system_default();
     *results = gsa_alloc_zero(system, 1, sizeof **results);
-    if (*results) **results = (gsa_results){ system, json_array(), json_object() };
+    if (*results) **results = (gsa_results){ system, json_array(), json_object(), 0 };
     if (*results && (*results)->runs && (*results)->place) return GSA_OK;
     gsa_results_release(*results);
     *results = NULL;
@@ -101,12 +102,20 @@ static gsa_status put_value(gsa_results *r, json_t *run, const json_error_t *why
     return GSA_ERR_FORMAT;
 }
 
-gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
+static gsa_status parse(gsa_results *r, const char *line, int64_t bytes, gsa_error *error)
 {
     json_error_t why;
-    json_t *run = gsa_json_parse(line, (int64_t)strlen(line), JSON_REJECT_DUPLICATES, &why);
-    const gsa_status status = put_value(results, run, &why, error);
-    return status;
+    r->lists += gsa_json_lists(line, bytes);
+    if (r->lists > GSA_JSON_LISTS)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "the results have more than %d lists and objects, which are not read",
+                        GSA_JSON_LISTS);
+    return put_value(r, gsa_json_parse(line, bytes, JSON_REJECT_DUPLICATES, &why), &why, error);
+}
+
+gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
+{
+    return parse(results, line, (int64_t)strlen(line), error);
 }
 
 void gsa_results_shorten(char *stack)
@@ -140,10 +149,8 @@ gsa_status gsa_results_read(gsa_results *results, const gsa_system *system, cons
     if (status != GSA_OK) return status;
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
-        json_error_t why;
         if (count == 0) continue;
-        json_t *run = gsa_json_parse(line, count, JSON_REJECT_DUPLICATES, &why);
-        status = put_value(results, run, &why, error);
+        status = parse(results, line, count, error);
         if (status == GSA_OK) name_line(results, path, lines.number);
         else gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
     }
