@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "golden_bleu.h"
+#include "support/faults.h"
 #include "support/suite.h"
 #include "train/score/bleu.h"
 
@@ -113,11 +114,29 @@ START_TEST(an_equation)
 }
 END_TEST
 
+static gsa_status count_one(gsa_faults *faults, void *lower)
+{
+    gsa_slice reference[3];
+    gsa_bleu_counts c;
+    gsa_error error;
+    const int references = references_of(0, reference);
+    return gsa_bleu_count(&faults->table, slice(golden[0].translation), reference, references,
+                          *(const int *)lower, &c, &error);
+}
+
+START_TEST(every_failing_allocation_is_met)
+{
+    int lower = _i;
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, count_one, &lower), 8);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test tokens[] = { GSA_LOOP(tokens_are_those_of_13a, GSA_COUNT(golden)) };
     static const gsa_test scores[] = { GSA_LOOP(sentences_and_their_corpus, 2),
-                                       GSA_TEST(signatures), GSA_TEST(an_equation) };
+                                       GSA_TEST(signatures), GSA_TEST(an_equation),
+                                       GSA_LOOP(every_failing_allocation_is_met, 2) };
     static const gsa_case cases[] = { GSA_CASE("tokens", tokens, 30),
                                       GSA_CASE("scores", scores, 30) };
     return gsa_run_suite("bleu", cases, GSA_COUNT(cases), argc, argv);

@@ -88,6 +88,8 @@ static const struct {
     { FIRST "1\ttrain\t\t0:1\n", NULL, "n.tsv:2: the label is empty" },
     { FIRST "1\ttrain\t-\t0:1\n", NULL, "n.tsv:2: a node of a split has no label" },
     { FIRST "1\ttest\t-1\t0:1\n", NULL, "n.tsv:2: a node of a split has no label" },
+    { FIRST "1\ttrain\t\xef\xbb\xbfx\t0:1\n", NULL,
+      "n.tsv:2: the label starts with a byte order mark" },
     { FIRST "1\ttrain\tx\x01\t0:1\n", NULL, "n.tsv:2: the label holds a control character" },
     { FIRST "1\ttrain\tx\t-1:1\n", NULL, "n.tsv:2: a feature is '-1:1', expected index:value" },
     { FIRST "1\ttrain\tx\tword\n", NULL, "n.tsv:2: a feature is 'word'" },

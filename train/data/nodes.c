@@ -112,6 +112,8 @@ static gsa_status read_label(const node_reader *r, gsa_slice word, int32_t split
                              gsa_error *error)
 {
     if (word.bytes == 0) return bad(r, error, "the label is empty, expected a name, or - for none");
+    if (word.bytes >= 3 && memcmp(word.at, "\xef\xbb\xbf", 3) == 0)
+        return bad(r, error, "the label starts with a byte order mark");
     for (int64_t i = 0; i < word.bytes; i++)
         if ((unsigned char)word.at[i] < 0x20)
             return bad(r, error, "the label holds a control character");

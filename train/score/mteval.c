@@ -150,7 +150,7 @@ gsa_status gsa_bleu_tokens(const gsa_system *system, gsa_slice sentence, int low
     if (held) tokenize(sentence, &a, &b);
     gsa_release(system, lowered);
     gsa_release(system, a.at);
-    *text = b.at, *bytes = b.bytes;
+    *text = held ? b.at : NULL, *bytes = b.bytes;
     if (held) return GSA_OK;
     gsa_release(system, b.at);
     return gsa_out_of_memory(error, "a sentence's tokens", 2 * room);
