@@ -422,6 +422,42 @@ START_TEST(what_is_no_file_is_a_sentence)
 }
 END_TEST
 
+/* Of zero bytes is also what a file of holes reads as: one that small files may be is refused at
+ * the first zero, a larger one by what it stores. */
+static const struct {
+    const char *text, *says;
+    int graphml; /* needs igraph */
+} zeros[] = {
+    { "0 1\n# ", "%:2: a zero byte, expected text", 0 },
+    { "0 1\n%", "%:2: a zero byte, expected text", 0 },
+    { BAD_MTX("% "), "%:2: a zero byte, expected text", 0 },
+    { BAD_MTX("% a\n9 9 0\n%"), "%:4: a zero byte, expected text", 0 },
+    { "<graphml>", "%: it holds a zero byte, expected GraphML in UTF-8", 1 },
+};
+
+START_TEST(what_is_zeros_is_not_read)
+{
+    gsa_pattern *pattern;
+    gsa_registry *registry = registry_of(NULL);
+    for (int large = 0; large < 2; large++) {
+        gsa_error error = { 0 };
+#ifndef GSA_TEST_IGRAPH
+        if (zeros[_i].graphml && !large) continue;
+#endif
+        write_bytes(zeros[_i].text, strlen(zeros[_i].text));
+        ck_assert_int_eq(truncate(path, large ? 2 << 20 : 1 << 10), 0);
+        ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
+        if (!large) expect_sentence(zeros[_i].says, error.text);
+        else
+            ck_assert_msg(strstr(error.text, path) && strstr(error.text, "' has 2097152 bytes") &&
+                              strstr(error.text, "of them: a file of holes is not read"),
+                          "%s", error.text);
+        unlink(path);
+    }
+    gsa_registry_release(registry);
+}
+END_TEST
+
 /* ---- packed files -------------------------------------------------------------------------- */
 
 #if GSA_HAVE_ZLIB && GSA_HAVE_ZSTD
@@ -772,6 +808,7 @@ static const gsa_test refusal_tests[] = {
     GSA_TEST(graphml_without_its_reader_is_a_sentence),
 #endif
     GSA_TEST(what_is_no_file_is_a_sentence),
+    GSA_LOOP(what_is_zeros_is_not_read, GSA_COUNT(zeros)),
 };
 static const gsa_test memory_tests[] = { GSA_LOOP(every_allocation_may_fail, 2) };
 #if GSA_HAVE_ZLIB && GSA_HAVE_ZSTD

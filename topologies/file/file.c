@@ -99,6 +99,7 @@ static int read_file(loader *load, int64_t format)
     if (there && !S_ISREG(facts.st_mode))
         return loader_fail(load, 0, "it is no regular file, which can be read again");
     load->bytes = there ? (int64_t)facts.st_size : 0;
+    if (loader_stored(load) < 0) return -1;
     int packed;
     const int64_t begins_as = format_of(load, &packed);
     if (begins_as < 0) return -1;

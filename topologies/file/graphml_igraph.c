@@ -86,7 +86,7 @@ static int check_size(FILE *in, char *why, size_t size)
 {
     gsa_graphml_size seen = { .zeros = 0 };
     char text[4096];
-    for (size_t got; (got = fread(text, 1, sizeof text, in)) > 0;)
+    for (size_t got; !seen.zeros && (got = fread(text, 1, sizeof text, in)) > 0;)
         gsa_graphml_add(&seen, text, (int64_t)got);
     rewind(in);
     return gsa_graphml_fits(&seen, why, size);

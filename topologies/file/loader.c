@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 
 int loader_fail(loader *load, int64_t line, const char *format, ...)
 {
@@ -16,6 +17,14 @@ int loader_fail(loader *load, int64_t line, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(load->why + used, sizeof load->why - (size_t)used, format, arguments);
     va_end(arguments);
+    return -1;
+}
+
+int loader_stored(loader *load)
+{
+    gsa_error error;
+    if (gsa_check_stored(gsa_system_default(), load->path, load->bytes, &error) == GSA_OK) return 0;
+    snprintf(load->why, sizeof load->why, "%s", error.text); /* which names the path itself */
     return -1;
 }
 

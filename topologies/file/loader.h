@@ -14,7 +14,7 @@
 
 enum {
     FILE_WORD = 256,
-    FILE_WHY = 640,
+    FILE_WHY = GSA_ERROR_SIZE,
     FILE_LABEL_LIMIT = 1 << 20,
     FILE_FREE = 1 << 20,
     FILE_EACH = 64
@@ -69,6 +69,8 @@ typedef struct loader {
 /* Always -1, so that a reader's failure is one line. The first sentence stays; `line` > 0 is in
  * it as path:line. */
 int loader_fail(loader *load, int64_t line, const char *format, ...);
+/* The file is none of holes, whose bytes cost its maker nothing. */
+int loader_stored(loader *load);
 int loader_begin(loader *load, int64_t line, int64_t nodes);
 int loader_edge(loader *load, int64_t line, int64_t from, int64_t to, file_label label);
 int loader_build(loader *load, file_graph *graph);

@@ -127,6 +127,11 @@ static int separates(int c)
     return c == ' ' || c == '\t' || c == ',' || c == '\r';
 }
 
+static int zero_byte(const file_text *text)
+{
+    return loader_fail(text->load, text->line, "a zero byte, expected text");
+}
+
 int text_next(file_text *text)
 {
     size_t used = 0;
@@ -138,7 +143,7 @@ int text_next(file_text *text)
         return TEXT_LINE;
     }
     for (; c != EOF && c != '\n' && !separates(c); c = next_byte(text)) {
-        if (c == 0) return loader_fail(text->load, text->line, "a zero byte, expected text");
+        if (c == 0) return zero_byte(text);
         if (used + 1 == FILE_WORD && (text->word[0] == '#' || text->word[0] == '%'))
             break; /* a comment: skipped anyhow */
         if (used + 1 == FILE_WORD)
@@ -157,8 +162,9 @@ int text_skip_line(file_text *text)
 {
     int c;
     do c = next_byte(text);
-    while (c != '\n' && c != EOF);
+    while (c != '\n' && c != EOF && c != 0);
     if (c == EOF) return at_end(text);
+    if (c == 0) return zero_byte(text);
     text->line++;
     return TEXT_LINE;
 }
