@@ -620,6 +620,32 @@ START_TEST(labels_are_what_the_parameter_says)
 }
 END_TEST
 
+#ifdef GSA_TEST_IGRAPH
+/* A name in GraphML may have any length; what asks for it has room for 255 bytes. */
+START_TEST(a_long_name_is_cut_between_characters)
+{
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+    for (int before = 0; before < 4; before++) { /* bytes before characters of four */
+        char name[512] = "", text[1024], got[256], *at = name + before;
+        memset(name, 'a', (size_t)before);
+        for (int i = 0; i < 80; i++, at += 4) memcpy(at, "\xf0\x9f\x98\x80", 5);
+        snprintf(text, sizeof text,
+                 GRAPHML("<edge source='a' target='b'><data key='l'>%s</data></edge>"), name);
+        write_bytes(text, strlen(text));
+        gsa_registry *registry = registry_of(NULL);
+        ck_assert_msg(make(registry, "", &pattern, &error) == GSA_OK, "%s", error.text);
+        gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0, 0, got, sizeof got);
+        ck_assert_int_eq(strlen(got), before + 252);
+        ck_assert(strncmp(got, name, strlen(got)) == 0);
+        gsa_pattern_release(pattern);
+        gsa_registry_release(registry);
+        unlink(path);
+    }
+}
+END_TEST
+#endif
+
 START_TEST(many_labels_and_many_nodes_are_kept_apart)
 {
     enum { N = 20000 };
@@ -797,6 +823,9 @@ static const gsa_test format_tests[] = { GSA_LOOP(a_file_is_the_graph_that_it_sa
                                                   GSA_COUNT(graphs)),
                                          GSA_TEST(a_row_reads_a_sample),
                                          GSA_TEST(a_sample_keeps_the_self_edge),
+#ifdef GSA_TEST_IGRAPH
+                                         GSA_TEST(a_long_name_is_cut_between_characters),
+#endif
                                          GSA_TEST(labels_are_what_the_parameter_says),
                                          GSA_TEST(many_labels_and_many_nodes_are_kept_apart),
                                          GSA_TEST(one_length_works) };

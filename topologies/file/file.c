@@ -198,11 +198,19 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     for (int64_t i = 0; i < f->graph.nodes; i++) emit_row(f, seed, i, e);
 }
 
+/* As much of the name as fits, whole characters. */
+static void put_name(const char *name, char *out, size_t size)
+{
+    size_t used = strnlen(name, size - 1);
+    while (used > 0 && ((unsigned char)name[used] & 0xc0) == 0x80) used--;
+    memcpy(out, name, used), out[used] = 0;
+}
+
 static void label(const void *self, int phase, int32_t id, char *out, size_t size)
 {
     const file_graph *g = &((const file_self *)self)->graph;
     if (phase != ATTEND || !g->names || id < 0 || id >= g->labels) snprintf(out, size, "%s", "");
-    else if (*g->names[id].name) snprintf(out, size, "%s", g->names[id].name);
+    else if (*g->names[id].name) put_name(g->names[id].name, out, size);
     else snprintf(out, size, "%" PRId64, g->names[id].number);
 }
 
