@@ -465,6 +465,23 @@ START_TEST(logits_are_large)
 }
 END_TEST
 
+/* One sum serves all classes of a row, and each has the bits of a sum of its own. */
+START_TEST(probabilities_are_each_to_the_bit)
+{
+    enum { CLASSES = 257 };
+    double out[CLASSES], probability[CLASSES], wanted[CLASSES], top = -1e300;
+    for (int c = 0; c < CLASSES; c++) out[c] = 9 * sin(7.0 * c) + 1e-3 * c;
+    for (int c = 0; c < CLASSES; c++) top = out[c] > top ? out[c] : top;
+    for (int c = 0; c < CLASSES; c++) {
+        double sum = 0;
+        for (int k = 0; k < CLASSES; k++) sum += exp(out[k] - top);
+        wanted[c] = exp(-(log(sum) - (out[c] - top)));
+    }
+    gsa_classes_probabilities(out, CLASSES, probability);
+    ck_assert_mem_eq(probability, wanted, sizeof wanted);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_pairs, GSA_COUNT(good)) };
@@ -475,7 +492,8 @@ int main(int argc, char **argv)
                                                    GSA_COUNT(models)),
                                           GSA_LOOP(features_are_the_papers, 2) };
     static const gsa_test scores[] = { GSA_TEST(accuracy_and_f1_by_hand),
-                                       GSA_TEST(logits_are_large) };
+                                       GSA_TEST(logits_are_large),
+                                       GSA_TEST(probabilities_are_each_to_the_bit) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 20), GSA_CASE("bad", wrong, 20),
                                       GSA_CASE("gradients", gradients, 120),
                                       GSA_CASE("scores", scores, 10) };

@@ -19,13 +19,23 @@ static int32_t largest(const double *x, int32_t count)
     return best;
 }
 
-/* log sum exp x - x[at]: beside a large x, log(sum) would be lost. */
-static double surprise(const double *x, int32_t count, int32_t at)
+/* Of a row: its largest x, and log sum exp (x - top): in one sum a large top would swallow it. */
+typedef struct normaliser {
+    double top, log_sum;
+} normaliser;
+
+static normaliser normaliser_of(const double *x, int32_t count)
 {
     const double top = x[largest(x, count)];
     double sum = 0;
     for (int32_t c = 0; c < count; c++) sum += exp(x[c] - top);
-    return log(sum) - (x[at] - top);
+    return (normaliser){ .top = top, .log_sum = log(sum) };
+}
+
+/* log sum exp x - x[at] */
+static double surprise(const double *x, normaliser all, int32_t at)
+{
+    return all.log_sum - (x[at] - all.top);
 }
 
 void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive, int32_t label,
@@ -33,7 +43,7 @@ void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive,
 {
     const int32_t best = largest(out, classes);
     if (label < 0) return;
-    unit->loss += surprise(out, classes, label);
+    unit->loss += surprise(out, normaliser_of(out, classes), label);
     unit->right += best == label;
     unit->targets++, unit->examples++;
     unit->hits += best == label && label == positive;
@@ -61,8 +71,9 @@ void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows
 {
     for (int64_t i = 0; i < rows; i++, out += labels->count) {
         const int32_t best = largest(out, labels->count);
+        const normaliser all = normaliser_of(out, labels->count);
         gsa_output_write(output, labels->name[best].at, labels->name[best].bytes);
-        gsa_output_format(output, "\t%.6f\n", gsa_shown(exp(-surprise(out, labels->count, best))));
+        gsa_output_format(output, "\t%.6f\n", gsa_shown(exp(-surprise(out, all, best))));
     }
 }
 
@@ -82,13 +93,14 @@ void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t
 {
     const int32_t classes = labels->count, shown = top > 0 && top < classes ? top : classes;
     for (int64_t i = 0; i < rows; i++, out += classes) {
+        const normaliser all = normaliser_of(out, classes);
         for (int32_t k = 0, c = -1; k < shown; k++) {
             c = top > 0 ? next_best(out, classes, c) : k;
             if (c < 0) break; /* logits that are no numbers have no order */
             gsa_output_format(output, "%s%.*s\t", k > 0 ? "\t" : "", (int)labels->name[c].bytes,
                               labels->name[c].at);
             gsa_output_format(output, top > 0 ? "%.6f" : "%.12g",
-                              gsa_shown(exp(-surprise(out, classes, c))));
+                              gsa_shown(exp(-surprise(out, all, c))));
         }
         gsa_output_text(output, "\n");
     }
@@ -96,5 +108,6 @@ void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t
 
 void gsa_classes_probabilities(const double *out, int32_t classes, double *probability)
 {
-    for (int32_t c = 0; c < classes; c++) probability[c] = exp(-surprise(out, classes, c));
+    const normaliser all = normaliser_of(out, classes);
+    for (int32_t c = 0; c < classes; c++) probability[c] = exp(-surprise(out, all, c));
 }
