@@ -86,6 +86,7 @@ static const struct {
     { "GSA_TEST_BROKEN", "hog_create",
       "hog_create.so' took more than 256 MiB of memory in create or describe" },
     { "GSA_TEST_PLUGINS", "next_abi", "it was built for ABI 2, expected ABI 1" },
+    { "GSA_TEST_BROKEN", "task_alone", "it brings a task and no topology, expected" },
     { "GSA_TEST_PLUGINS", "undefined", "it is no shared object that loads" },
     { "GSA_TEST_PLUGINS", "absent", "there is no such file" },
 };

@@ -90,7 +90,7 @@ static gsa_status open_what(const gsa_args *args, const char *what, gsa_registry
         say("at %d 0", GSA_STAGE_CREATE);
         return gsa_open_pattern(registry, gsa_args_system(args), what, pattern, error);
     }
-    char path[4096], spec[4096];
+    char path[4096], spec[4096] = "";
     if (path_bytes >= sizeof path)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "the plugin's path has %zu bytes, expected fewer than %zu", path_bytes,
@@ -102,6 +102,11 @@ static gsa_status open_what(const gsa_args *args, const char *what, gsa_registry
         if (strcmp(gsa_registry_origin(registry, i), path) == 0)
             snprintf(spec, sizeof spec, "%s%s", gsa_registry_at(registry, i)->id,
                      what + path_bytes);
+    if (!*spec) /* a task alone, which the registry keeps: its code is none of this check's */
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "plugin '%s': it brings a task and no topology, expected a topology to "
+                        "check: a task is tried by training with it",
+                        path);
     say("at %d 0", GSA_STAGE_CREATE);
     return gsa_open_pattern(registry, gsa_args_system(args), spec, pattern, error);
 }

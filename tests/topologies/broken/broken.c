@@ -32,6 +32,9 @@
 #ifndef SOURCE /* the token that token i of n reads */
 #define SOURCE i
 #endif
+#ifndef SYMBOL
+#define SYMBOL GSA_PLUGIN
+#endif
 #ifndef LABELS /* of its edges */
 #define LABELS 1
 #endif
@@ -179,7 +182,8 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
     snprintf(out, size, "self");
 }
 
-const gsa_topology GSA_PLUGIN = {
+extern const gsa_topology SYMBOL;
+const gsa_topology SYMBOL = {
     GSA_HEAD(params),      .id = "broken",   .summary = "one thing is wrong with it",
     .reference = "a test", .create = create, .destroy = destroy,
     .describe = describe,  .emit = emit,     .label = label
