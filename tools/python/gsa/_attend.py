@@ -171,7 +171,7 @@ def check_shapes(p, q, k, v, r, b):
 
 
 def _numpy(name, x, dtype):
-    if x is None:
+    if x is None and name.startswith("label"):
         return None
     x = np.asarray(x)
     if x.dtype != dtype or dtype not in (np.float32, np.float64):

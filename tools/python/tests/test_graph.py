@@ -294,6 +294,37 @@ class Refusals(Case):
                      g.phase, np.arange(3))
 
 
+    def test_arrays_may_begin_anywhere(self):
+        def odd(x):
+            return np.frombuffer(b"x" + x.tobytes(), x.dtype, offset=1).reshape(x.shape)
+        for kind in (np.int32, np.int64, np.float32, np.float64):
+            x = odd(np.arange(6, dtype=kind).reshape(2, 3))
+            self.assertFalse(x.flags.aligned)
+            self.assertTrue(L.aligned(x).flags.aligned and L.aligned(x).flags.c_contiguous)
+            np.testing.assert_array_equal(L.aligned(x), x)
+        g = gsa.graph(odd(EDGES), rows=5, label=odd(np.array([0, 1, 2, 0, 1, 2], np.int32)))
+        q = np.linspace(-1, 1, 5 * 2 * 4).reshape(5, 2, 4)
+        same = gsa.graph(EDGES, rows=5, label=[0, 1, 2, 0, 1, 2])
+        np.testing.assert_array_equal(gsa.attend(odd(q), odd(q), q, g), gsa.attend(q, q, q, same))
+        self.refused("q is object; all arrays must be float32, or all float64", gsa.attend, None,
+                     q, q, g)
+        self.refused("v is object; all arrays must be float32, or all float64", gsa.aggregate,
+                     None, g)
+
+    def test_a_daemon_thread_attends_while_the_interpreter_ends(self):
+        code = ("import gsa, numpy as np, threading, time\n"
+                "g = gsa.topology('window:width=31').graph([4000])\n"
+                "q = np.random.rand(4000, 8, 64).astype('f4')\n"
+                "begun = threading.Event()\n"
+                "def work():\n"
+                "    while True: gsa.attend(q, q, q, g, threads=1), begun.set()\n"
+                "threading.Thread(target=work, daemon=True).start()\n"
+                "begun.wait()\n")
+        for _ in range(3):
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class Libraries(Case):
     def _import(self, library):
         return subprocess.run([sys.executable, "-c", "import gsa"], capture_output=True, text=True,
