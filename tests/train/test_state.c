@@ -229,6 +229,72 @@ START_TEST(every_number_and_tensor_has_a_range)
 }
 END_TEST
 
+/* The run, whose epochs have three steps, as it would be so many epochs and a step after its
+ * beginning. */
+static void move_on(const rig *r, const char *run, int64_t epoch)
+{
+    const int64_t step = 3 * epoch + 1;
+    const edit steps = { "counts", .place = PLACE(step), .whole = step, .also = PLACE(applied) },
+               epochs = NUMBER("counts", "", PLACE(epoch), epoch, 0);
+    char from[480], to[512];
+    step_of(r, run, from, sizeof from);
+    snprintf(to, sizeof to, "%.*s/step-%lld", (int)(strrchr(from, '/') - from), from,
+             (long long)step);
+    apply(r, run, &steps), apply(r, run, &epochs);
+    ck_assert_int_eq(rename(from, to), 0);
+    gsa_vouch(to);
+    snprintf(from, sizeof from, "%s", gsa_scratch_path(&r->scratch, "%s/latest", run));
+    ck_assert_int_eq(remove(from), 0);
+}
+
+/* What a run saves it reads: nothing that is counted leaves its range in the steps to come. */
+START_TEST(a_run_goes_on_from_the_highest_numbers)
+{
+    static const edit tokens = NUMBER("counts", "", PLACE(tokens), INT64_C(1) << 53, 0),
+                      seconds = NUMBER("sums", "", SUM(seconds), 0, 1e12);
+    char most[64];
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.eval_every=2");
+    stop_run(&r, "run", 4);
+    move_on(&r, "run", 70000);
+    apply(&r, "run", &tokens), apply(&r, "run", &seconds);
+    rig_set(&r, "train.epochs=100000");
+    for (int64_t step = 210003; step < 210006; step++) {
+        snprintf(most, sizeof most, "train.max_steps=%lld", (long long)step);
+        rig_set(&r, most);
+        ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+/* The epoch that is told of, the next one, and its number after it are in range, too. */
+START_TEST(no_epoch_goes_on_after_the_last)
+{
+    static const struct {
+        int64_t epoch;
+        const char *said; /* NULL: it is read */
+    } rows[] = { { 999999, NULL },
+                 { 1000000, "epoch is 1000000, expected 136364 to 999999" },
+                 { INT32_MAX, "epoch is 2147483647, and with its other counts no number" } };
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.eval_every=2");
+    stop_run(&r, "whole", 4);
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        copy_run(&r, "whole", "run");
+        move_on(&r, "run", rows[i].epoch);
+        const gsa_status status = rig_resume(&r, "run");
+        ck_assert_msg(rows[i].said
+                          ? status == GSA_ERR_FORMAT && strstr(r.error.text, rows[i].said) != NULL
+                          : status == GSA_OK,
+                      "epoch %lld: %s", (long long)rows[i].epoch, r.error.text);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 /* Where an example has several targets. */
 START_TEST(targets_are_of_examples)
 {
@@ -622,6 +688,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test hostile[] = { GSA_LOOP(all_that_a_state_holds, 10),
                                         GSA_TEST(every_number_and_tensor_has_a_range),
+                                        GSA_TEST(a_run_goes_on_from_the_highest_numbers),
+                                        GSA_TEST(no_epoch_goes_on_after_the_last),
                                         GSA_TEST(targets_are_of_examples),
                                         GSA_LOOP(second_moments_are_means_of_squares, 2),
                                         GSA_TEST(weights_beside_the_present_model_are_refused),

@@ -114,11 +114,18 @@ static double loss_of(const gsa_trainer *t, const gsa_ledger_step *s)
     return sum;
 }
 
+void gsa_trainer_count(int64_t *count, int64_t more)
+{
+    *count = more < GSA_MOST_COUNT - *count ? *count + more : GSA_MOST_COUNT;
+}
+
 static void count_loss(gsa_trainer *t, const gsa_ledger_step *s, double loss)
 {
     if (!isfinite(loss)) return;
-    t->sums.epoch_loss += loss * (double)s->targets, t->counts.epoch_targets += s->targets;
-    t->sums.report_loss += loss * (double)s->targets, t->counts.report_targets += s->targets;
+    t->sums.epoch_loss += loss * (double)s->targets,
+        t->sums.report_loss += loss * (double)s->targets;
+    gsa_trainer_count(&t->counts.epoch_targets, s->targets);
+    gsa_trainer_count(&t->counts.report_targets, s->targets);
 }
 
 /* The run as it was before the step. */

@@ -207,7 +207,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
     if (!t->folder) return GSA_OK;
     t->counts.applied = t->optimiser->steps;
     t->counts.keeps_best = t->best != NULL;
-    t->sums.seconds = gsa_seconds() - t->started;
+    t->sums.seconds = fmin(gsa_seconds() - t->started, GSA_MOST_SECONDS);
     gsa_status status =
         gsa_checkpoint_begin(t->system, t->folder, t->counts.step, &checkpoint, error);
     if (status != GSA_OK) return status;

@@ -5,7 +5,8 @@
 #include "graph/system_parts.h"
 #include "train/driver/trainer.h"
 
-#define MOST_SUM 1e300
+#define MOST_SUM    1e300
+#define MOST_EPOCHS 1000000 /* of train.epochs */
 enum { TARGETS, EXAMPLES, HITS, FOUND, WANTED, STRICT_HITS, STRICT_FOUND, STRICT_WANTED, NUMBERS };
 
 static int64_t within(int64_t value, int64_t most)
@@ -66,16 +67,16 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
 }
 
 /* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped; each epoch
- * has one, and at most one for each example. What is due is saved where an evaluation was stopped,
- * which comes after a step. The first evaluation has the best model, and of those that came after
- * the best each was after a step. A step has each example once at most, whose tokens and
- * targets are counted in 32 bits; how many they are depends on settings that a run may have
- * changed, as do the steps that an evaluation may follow. */
+ * has one, and at most one for each example; one that has begun is not beyond the last. What is due
+ * is saved where an evaluation was stopped, which comes after a step. The first evaluation has the
+ * best model, and of those that came after the best each was after a step. A step has each example
+ * once at most, whose tokens and targets are counted in 32 bits; how many they are depends on
+ * settings that a run may have changed, as do the steps that an evaluation may follow. */
 static gsa_status check_counts(const gsa_trainer *t, const char *path, gsa_error *error)
 {
     const gsa_run_counts *c = &t->counts;
     const int64_t all = GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT,
-                  most = INT64_C(1) << 53, step = within(c->step, most),
+                  most = GSA_MOST_COUNT, step = within(c->step, most),
                   missed = step - within(c->applied, step), judged = c->evaluated >= 0,
                   stopped = (c->due & GSA_DUE_EVALUATION) != 0,
                   evaluated = within(c->evaluated, step),
@@ -90,7 +91,7 @@ static gsa_status check_counts(const gsa_trainer *t, const char *path, gsa_error
         { "step", c->step, 0, most },
         { "applied", c->applied, 0, step },
         { "skipped", c->skipped, missed, missed },
-        { "epoch", c->epoch, epochs, within(INT32_MAX, step) },
+        { "epoch", c->epoch, epochs, within(MOST_EPOCHS - (c->cursor > 0), step) },
         { "cursor", c->cursor, 0, step - within(c->epoch, step) },
         { "due", c->due, c->due > 0 && c->cursor > 0 ? (c->due & all) | GSA_DUE_EVALUATION : 0,
           c->cursor > 0 ? all : 0 },
@@ -113,7 +114,7 @@ static gsa_status check_score(const gsa_trainer *t, const char *path, gsa_error 
 {
     const gsa_task *task = t->session.task;
     const int64_t *d = t->counts.dev;
-    const int64_t most = t->counts.evaluated >= 0 ? INT64_C(1) << 53 : 0;
+    const int64_t most = t->counts.evaluated >= 0 ? GSA_MOST_COUNT : 0;
     const int own = task != t->session.plugged, spans = d[FOUND] > 0 || d[WANTED] > 0,
               same = is_one_each(t) && task->rising; /* what is right or wrong is a target */
     const int64_t held = own ? within(d[EXAMPLES], most) : most;
@@ -161,7 +162,7 @@ static gsa_status check_sums(const gsa_trainer *t, const char *path, gsa_error *
         { "dev_right", s->dev_right, own || share ? 0 : -free, own || share ? examples : free },
         { "epoch_loss", s->epoch_loss, low * epoch, high * epoch },
         { "report_loss", s->report_loss, low * report, high * report },
-        { "seconds", s->seconds, 0, 1e12 }
+        { "seconds", s->seconds, 0, GSA_MOST_SECONDS }
     };
     return check_real(rows, sizeof rows / sizeof *rows, path, error);
 }

@@ -266,6 +266,6 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     say_refusal(t);
     gsa_ledger_close(t);
     t->counts.step++, t->counts.cursor++, t->step_steps++;
-    t->counts.tokens += t->step_tokens - tokens;
+    gsa_trainer_count(&t->counts.tokens, t->step_tokens - tokens);
     return GSA_OK;
 }

@@ -12,6 +12,10 @@
 
 enum { GSA_STATE_VERSION = 3 };
 
+/* Of a state that is read: counts stop there, as does the time, so that what is saved is read. */
+#define GSA_MOST_COUNT   (INT64_C(1) << 53)
+#define GSA_MOST_SECONDS 1e12
+
 /* What a step has still to do when a run is cut off after it. */
 enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4 };
 
@@ -94,7 +98,8 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
 char *gsa_ledger_loss(const gsa_trainer *t, int64_t piece); /* backend memory of one real */
 gsa_status gsa_ledger_norm(gsa_trainer *t, gsa_error *error);
 void gsa_ledger_close(gsa_trainer *t);
-int gsa_ledger_waits(const gsa_trainer *t); /* 0: each step is read at once */
+void gsa_trainer_count(int64_t *count, int64_t more); /* adds it, up to GSA_MOST_COUNT */
+int gsa_ledger_waits(const gsa_trainer *t);           /* 0: each step is read at once */
 void gsa_ledger_release(gsa_trainer *t);
 /* Reads what steps left: losses into the sums, the last norm. Of a norm that is not finite:
  * GSA_ERR_NUMBER with the step's number, or with check_nan = 0 one step skipped; where steps were
