@@ -379,12 +379,13 @@ END_TEST
 
 static const char *const film[] = { "pos\ta good film #\n", "neg\ta bad film #\n", NULL };
 
-/* Line ends part lines of a recipe, and blanks around a value go. */
+/* Line ends part lines of a recipe, blanks around a value go, and what is no UTF-8 is refused. */
 START_TEST(a_name_that_no_recipe_holds_is_one_sentence)
 {
-    static const char *const names[] = { "new\nline.tsv", " before.tsv", "behind ", "behind\t" };
+    static const char *const names[] = { "new\nline.tsv", " before.tsv", "behind ", "behind\t",
+                                         "\xff.tsv" };
     static const char *const shown[] = { "'new\\x0aline.tsv'", "' before.tsv'", "'behind '",
-                                         "'behind\\x09'" };
+                                         "'behind\\x09'", "'\\xff.tsv'" };
     static const char *const verbs[] = { "init", "train" };
     char says[128];
     gsa_cli_enter();
@@ -599,6 +600,24 @@ START_TEST(a_run_without_memory_for_json_is_taken_back)
                  fails[i].after, fails[i].left);
         ck_assert_msg(system(command) == 0, "%s", fails[i].after);
     }
+    gsa_cli_leave();
+}
+END_TEST
+#endif
+
+#ifdef GSA_SYNC_ENDS
+/* The signal comes once the recipe has its name. */
+START_TEST(a_recipe_that_is_whole_stays)
+{
+    gsa_cli_enter();
+    write_rows("film.tsv", NULL, film);
+    ck_assert_int_eq(symlink("aim.ini", "link.ini"), 0);
+    ck_assert_int_eq(system("set -e; for out in new.ini link.ini; do r=0; GSA_ENDS_AFTER=$out "
+                            "LD_PRELOAD=" GSA_SYNC_ENDS " " GSA_COMMAND
+                            " init film.tsv --out $out --quiet || "
+                            "r=$?; test $r = 143; grep -q '^\\[train\\]' $out; done; "
+                            "test $(ls | grep -c tmp-gsa) = 0; test -f aim.ini -a -h link.ini"),
+                     0);
     gsa_cli_leave();
 }
 END_TEST

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/utf8.h"
 #include "topologies/words.h"
 #include "train/look/look_parts.h"
 
@@ -138,13 +139,17 @@ static void put_language(const gsa_look_found *found, gsa_look *look)
     put_number(look, "warmup", clamp(steps / 10, 6, 60));
 }
 
-/* A value of a recipe is one line, without the blanks around it. */
+/* A value of a recipe is one line of UTF-8, without the blanks around it. */
 static gsa_status check_values(const gsa_look *look, gsa_error *error)
 {
     char shown[GSA_SHOWN];
     for (int i = 0; i < look->values; i++) {
         const char *text = look->value[i].text;
         const size_t bytes = strlen(text);
+        if (gsa_utf8_invalid(text, (int64_t)bytes) >= 0)
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "%s cannot be in a recipe: it is no valid UTF-8: rename it",
+                            gsa_word_show(text, shown));
         if (bytes == 0 ||
             (!strchr(text, '\n') && !strchr(" \t\r", text[0]) && !strchr(" \t\r", text[bytes - 1])))
             continue;
