@@ -703,6 +703,9 @@ int main(int argc, char **argv)
 #ifdef GSA_JSON_FAILS
                                      GSA_TEST(a_run_without_memory_for_json_is_taken_back),
 #endif
+#ifdef GSA_SYNC_ENDS
+                                     GSA_TEST(a_recipe_that_is_whole_stays),
+#endif
                                      GSA_TEST(two_at_once_get_two_folders),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_LOOP(another_file_named_last_stays, 5),

@@ -112,8 +112,9 @@ static int lock_waiting(void *user, int file, int wait)
     return rc;
 }
 
-/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed.
- * Other files are opened while signals are taken: a pipe waits for its other end. */
+/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed, or
+ * an empty file that is to be replaced (own.c), until a whole one has its place. Other files are
+ * opened while signals are taken: a pipe waits for its other end. */
 static int open_noted(void *user, const char *path, int mode)
 {
     if (mode != GSA_OPEN_CREATE && mode != GSA_OPEN_CREATE_PRIVATE)
@@ -129,7 +130,7 @@ static int rename_noted(void *user, const char *from, const char *to)
 {
     const sigset_t before = hold();
     const int rc = gsa_system_default()->rename(user, from, to);
-    if (rc >= 0) forget(from);
+    if (rc >= 0) forget(from), forget(to);
     let_go(&before);
     return rc;
 }
