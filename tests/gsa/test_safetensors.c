@@ -733,6 +733,12 @@ START_TEST(descriptors_have_the_bytes_of_their_file)
     ck_assert_int_eq(gsa_safetensors_read(NULL, name, &file, &error), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "is cut short: its header describes 5000000000000"));
     close(claimed);
+    put_header(path, good, sizeof good - 1, 5); /* what comes before it may be read already */
+    const int longer = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", longer);
+    ck_assert_int_eq(gsa_safetensors_read(NULL, name, &file, &error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "has trailing bytes after the 4 of its data"));
+    close(longer);
     gsa_scratch_close(&scratch);
 }
 END_TEST
