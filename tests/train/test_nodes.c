@@ -92,7 +92,7 @@ static const struct {
       "n.tsv:2: the label starts with a byte order mark" },
     { FIRST "1\ttrain\tx\x01\t0:1\n", NULL, "n.tsv:2: the label holds a control character" },
     { FIRST "1\ttrain\tx\t-1:1\n", NULL, "n.tsv:2: a feature is '-1:1', expected index:value" },
-    { FIRST "1\ttrain\tx\tword\n", NULL, "n.tsv:2: a feature is 'word'" },
+    { FIRST "1\ttrain\txyz\tword\n", NULL, "n.tsv:2: a feature is 'word'" },
     { FIRST "1\ttrain\tx\t1=2\n", NULL, "n.tsv:2: a feature is '1=2'" },
     { FIRST "1\ttrain\tx\t16777216:1\n", NULL,
       "expected index:value with an index from 0 to 16777215" },
