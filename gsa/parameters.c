@@ -1,4 +1,5 @@
 #include "parameters.h"
+#include "graph/slots.h"
 #include "kernels/philox.h"
 #include <math.h>
 #include <string.h>
@@ -11,6 +12,7 @@ struct gsa_parameters {
     void *context;
     gsa_parameter **at;
     int count, room;
+    int32_t *slot; /* [2 room] by name: a number of `at`, or -1 */
     gsa_planes planes;
 };
 
@@ -57,6 +59,7 @@ void gsa_parameters_release(gsa_parameters *parameters)
     for (int i = 0; i < parameters->count; i++) parameter_free(parameters, parameters->at[i]);
     planes_free(parameters, &parameters->planes);
     gsa_release(parameters->system, parameters->at);
+    gsa_release(parameters->system, parameters->slot);
     gsa_release(parameters->system, parameters);
 }
 
@@ -170,6 +173,30 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
                                              : initialise(ps, p, error);
 }
 
+/* The slot that holds the name, or the free one where it would be: half of them are free. */
+static int32_t *slot_of(const gsa_parameters *ps, const char *name)
+{
+    const uint64_t last = 2 * (uint64_t)ps->room - 1; /* room: a power of two */
+    uint64_t i = gsa_slot_hash(gsa_slot_seed(ps->slot), name, (int64_t)strlen(name)) & last;
+    while (ps->slot[i] >= 0 && strcmp(ps->at[ps->slot[i]]->name, name) != 0) i = (i + 1) & last;
+    return &ps->slot[i];
+}
+
+static gsa_status make_room(gsa_parameters *ps, gsa_error *error)
+{
+    if (ps->count < ps->room) return GSA_OK;
+    const int room = ps->room ? 2 * ps->room : 64;
+    gsa_parameter **at = gsa_resize(ps->system, ps->at, (size_t)room, sizeof *at);
+    if (at) ps->at = at;
+    int32_t *slot = at ? gsa_alloc(ps->system, 2 * (size_t)room, sizeof *slot) : NULL;
+    if (!slot) return gsa_out_of_memory(error, "parameters", room * (int64_t)sizeof *at);
+    gsa_release(ps->system, ps->slot);
+    ps->slot = slot, ps->room = room;
+    memset(slot, -1, 2 * (size_t)room * sizeof *slot);
+    for (int i = 0; i < ps->count; i++) *slot_of(ps, ps->at[i]->name) = i;
+    return GSA_OK;
+}
+
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,
                               int64_t cols, int init, double scale, int flags,
                               gsa_parameter **parameter, gsa_error *error)
@@ -184,14 +211,8 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
             parameters->allow(parameters->context, name, rows, cols, flags, error);
         if (allowed != GSA_OK) return allowed;
     }
-    if (parameters->count == parameters->room) {
-        const int room = parameters->room ? 2 * parameters->room : 64;
-        gsa_parameter **at =
-            gsa_resize(parameters->system, parameters->at, (size_t)room, sizeof *at);
-        if (!at) return gsa_out_of_memory(error, "parameters", room * (int64_t)sizeof *at);
-        parameters->at = at;
-        parameters->room = room;
-    }
+    gsa_status status = make_room(parameters, error);
+    if (status != GSA_OK) return status;
     gsa_parameter *p = gsa_alloc_zero(parameters->system, 1, sizeof *p);
     if (!p) return gsa_out_of_memory(error, name, (int64_t)sizeof *p);
     p->value.rows = rows;
@@ -199,11 +220,12 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
     p->init = init;
     p->scale = scale;
     p->flags = flags;
-    const gsa_status status = build(parameters, p, name, error);
+    status = build(parameters, p, name, error);
     if (status != GSA_OK) {
         parameter_free(parameters, p);
         return status;
     }
+    *slot_of(parameters, name) = parameters->count;
     parameters->at[parameters->count++] = *parameter = p;
     return GSA_OK;
 }
@@ -220,9 +242,8 @@ gsa_parameter *gsa_parameters_at(const gsa_parameters *parameters, int index)
 
 gsa_parameter *gsa_parameters_find(const gsa_parameters *parameters, const char *name)
 {
-    for (int i = 0; i < parameters->count; i++)
-        if (strcmp(parameters->at[i]->name, name) == 0) return parameters->at[i];
-    return NULL;
+    const int32_t found = parameters->count ? *slot_of(parameters, name) : -1;
+    return found < 0 ? NULL : parameters->at[found];
 }
 
 int64_t gsa_parameters_total(const gsa_parameters *parameters)
