@@ -364,6 +364,39 @@ START_TEST(cut_words)
 }
 END_TEST
 
+/* Texts that share their first 300 bytes are told apart, and keys have any length. */
+START_TEST(long_words_and_keys)
+{
+    char same[301], text[2000], where[400], key[400], both[400], word[400];
+    memset(same, 'e', 300), same[300] = 0;
+    snprintf(text, sizeof text,
+             "{\"w\":\"%sa\",\"x\":1,\"y\":1,\"%s\":{\"in_bytes\":2048}}\n"
+             "{\"w\":\"%sb\",\"x\":1,\"y\":100,\"%s\":{\"in_bytes\":4096}}\n",
+             same, same, same, same);
+    snprintf(where, sizeof where, "w=%sb", same);
+    snprintf(key, sizeof key, "%s.in_bytes", same);
+    snprintf(both, sizeof both, "%s.in_bytes=bytes of it", same);
+    snprintf(word, sizeof word, ">%.255s<", same);
+    gsa_cli_enter();
+    gsa_cli_write("w.jsonl", text);
+    run(ARGS("chart", "w.jsonl", "--x", "x", "--y", "y", "--series", "w", "--out", "-"));
+    ck_assert_int_eq(count_of(ran.out, "class=\"spread\""), 0);
+    ck_assert_int_eq(count_of(ran.out, word), 2); /* of the legend */
+    run(ARGS("chart", "w.jsonl", "--x", "w", "--y", "y", "--out", "-"));
+    ck_assert_int_eq(count_of(ran.out, "class=\"spread\""), 0);
+    ck_assert_int_eq(count_of(ran.out, word), 2);
+    run(ARGS("chart", "w.jsonl", "--x", "x", "--y", "y", "--where", where, "--out", "-"));
+    ck_assert_ptr_nonnull(strstr(ran.out, ">100<"));
+    run(ARGS("chart", "w.jsonl", "--x", "x", "--y", key, "--out", "-"));
+    ck_assert_ptr_nonnull(strstr(ran.out, " KiB<"));
+    run(ARGS("chart", "w.jsonl", "--x", key, "--y", both, "--y", "y", "--where", where, "--series",
+             "w", "--out", "-"));
+    gsa_cli_run(ARGS("chart", "w.jsonl", "--x", "x", "--y", "z", "--out", "-"), NULL, &ran);
+    ck_assert_ptr_nonnull(strstr(ran.err, "w.jsonl:1: no key 'z' (known: w, x, y"));
+    gsa_cli_leave();
+}
+END_TEST
+
 /* However many reports: the first is kept, and those between are as far from each other. */
 START_TEST(a_curve_of_many_reports_keeps_some)
 {
@@ -389,11 +422,13 @@ int main(int argc, char **argv)
 {
     static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range),
                                             GSA_TEST(halves) };
-    static const gsa_test drawn[] = {
-        GSA_TEST(golden),     GSA_TEST(seeds_and_words),
-        GSA_TEST(many_lines), GSA_TEST(a_line_a_file),
-        GSA_TEST(cut_words),  GSA_TEST(a_curve_of_many_reports_keeps_some)
-    };
+    static const gsa_test drawn[] = { GSA_TEST(golden),
+                                      GSA_TEST(seeds_and_words),
+                                      GSA_TEST(many_lines),
+                                      GSA_TEST(a_line_a_file),
+                                      GSA_TEST(cut_words),
+                                      GSA_TEST(long_words_and_keys),
+                                      GSA_TEST(a_curve_of_many_reports_keeps_some) };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)),
                                       GSA_TEST(no_other_pictures) };
     static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30),

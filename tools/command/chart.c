@@ -14,15 +14,14 @@ static int base_of(const gsa_args *args, const char *option)
     return !text ? 0 : strcmp(text, "2") == 0 ? 2 : 10;
 }
 
-static int is_bytes(const char *key)
+static int is_bytes(const char *key, size_t length)
 {
-    const size_t length = strlen(key);
     return length >= 5 && strcmp(key + length - 5, "bytes") == 0;
 }
 
 /* "forward.median_ms" is "forward median (ms)", "peak_rss_bytes" "peak rss", whose ticks name their
  * unit. */
-static void label_of(const char *key, char label[LABEL])
+static void label_of(const char *key, size_t length, char label[LABEL])
 {
     static const char *const said[][2] = { { "tokens_per_second", "tokens a second" },
                                            { "edges_per_token", "edges a token" },
@@ -34,12 +33,11 @@ static void label_of(const char *key, char label[LABEL])
                                            { "peak_rss_bytes", "peak memory of the process" },
                                            { "seconds", "seconds" } };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (strcmp(key, said[i][0]) == 0) {
+        if (strlen(said[i][0]) == length && memcmp(key, said[i][0], length) == 0) {
             snprintf(label, LABEL, "%s", said[i][1]);
             return;
         }
-    const size_t length = strlen(key);
-    const int cut = is_bytes(key) && length > 6                          ? 6
+    const int cut = is_bytes(key, length) && length > 6                  ? 6
                     : length > 3 && strcmp(key + length - 3, "_ms") == 0 ? 3
                                                                          : 0;
     snprintf(label, LABEL, "%.*s%s", (int)(length < 120 ? length - (size_t)cut : 120), key,
@@ -74,20 +72,20 @@ static gsa_status check(const gsa_args *args, const gsa_chart_source *source, gs
 static gsa_status draw(const gsa_args *args, const gsa_chart_source *source, const gsa_chart *chart,
                        gsa_error *error)
 {
-    char x_label[LABEL], y_label[LABEL], first[LABEL];
+    char x_label[LABEL], y_label[LABEL];
+    const size_t x_bytes = strlen(source->x), y_bytes = strcspn(source->y[0], "=");
     const char *title = gsa_args_text(args, "title"), *x = gsa_args_text(args, "x-label"),
                *y = gsa_args_text(args, "y-label");
-    label_of(source->x, x_label);
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(source->y[0], "="), source->y[0]);
-    label_of(first, y_label);
+    label_of(source->x, x_bytes, x_label);
+    label_of(source->y[0], y_bytes, y_label);
     const gsa_chart_look look = { .title = title ? title : "",
                                   .x_label = x ? x : x_label,
                                   .y_label = y ? y : y_label,
                                   .log_x = source->log_x,
                                   .log_y = source->log_y,
                                   .zero = gsa_args_flag(args, "zero"),
-                                  .bytes_x = is_bytes(source->x),
-                                  .bytes_y = is_bytes(first) };
+                                  .bytes_x = is_bytes(source->x, x_bytes),
+                                  .bytes_y = is_bytes(source->y[0], y_bytes) };
     if (chart->skipped > 0)
         fprintf(stderr, "%d case%s left out, skipped when measured\n", chart->skipped,
                 chart->skipped > 1 ? "s" : "");

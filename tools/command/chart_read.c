@@ -10,7 +10,12 @@
 #include "train/data/json.h"
 #include "train/data/plain.h"
 
-enum { PLACE = 512, KNOWN = 64, KEY = 128, TEXT = 256 };
+enum { PLACE = 512, KNOWN = 64, LISTED = 128, NUMBER = 40 };
+
+typedef struct part { /* of a text that is another's */
+    const char *at;
+    size_t bytes;
+} part;
 
 typedef struct sample {
     int line;
@@ -27,6 +32,7 @@ typedef struct reader {
     int alike;         /* 1: base names do not tell the files apart */
     size_t lead, tail; /* bytes of every path that all share, in whole folders, at both ends */
     char place[PLACE]; /* "results.jsonl:3", "bench.json: case 2 (star)" */
+    char *key, *head;  /* room for any of the source's keys, and for what is before a dot of it */
     sample *sample;
     int64_t samples, room;
     int64_t records;
@@ -34,21 +40,47 @@ typedef struct reader {
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-static const json_t *find(const json_t *record, const char *key)
+static const char *copy(char *to, const char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    to[bytes] = 0;
+    return to;
+}
+
+/* Of "key=name" or "key=value". */
+static const char *key_of(const reader *r, const char *text)
+{
+    return copy(r->key, text, strcspn(text, "="));
+}
+
+static gsa_status make_room(reader *r, gsa_error *error)
+{
+    const gsa_chart_source *s = r->source;
+    size_t most = strlen(s->x), bytes = s->series ? strlen(s->series) : 0;
+    if (bytes > most) most = bytes;
+    for (int i = 0; i < s->n_y + s->n_where; i++) {
+        bytes = strlen(i < s->n_y ? s->y[i] : s->where[i - s->n_y]);
+        if (bytes > most) most = bytes;
+    }
+    r->key = gsa_alloc(r->system, 2, most + 1);
+    if (!r->key) return gsa_out_of_memory(error, "the keys of a chart", 2 * (int64_t)most + 2);
+    r->head = r->key + most + 1;
+    return GSA_OK;
+}
+
+static const json_t *find(const reader *r, const json_t *record, const char *key)
 {
     const json_t *value = json_object_get(record, key);
     if (!value) value = json_object_get(json_object_get(record, "each"), key);
     for (const char *dot = strchr(key, '.'); dot && !value; dot = strchr(dot + 1, '.')) {
-        char head[KEY];
-        snprintf(head, sizeof head, "%.*s", (int)(dot - key), key);
-        const json_t *inner = json_object_get(record, head);
-        if (json_is_object(inner)) value = find(inner, dot + 1);
+        const json_t *inner = json_object_get(record, copy(r->head, key, (size_t)(dot - key)));
+        if (json_is_object(inner)) value = find(r, inner, dot + 1);
     }
     return value;
 }
 
 typedef struct known_keys {
-    char name[KNOWN][KEY];
+    char name[KNOWN][LISTED];
     int count;
 } known_keys;
 
@@ -57,15 +89,16 @@ static const char *known_at(const void *context, int index)
     return ((const known_keys *)context)->name[index];
 }
 
+/* Without those that are too long for a sentence. */
 static void list_keys(const json_t *record, const char *before, known_keys *known)
 {
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)record, key, value) {
-        char name[KEY];
-        snprintf(name, sizeof name, "%s%s", before, key);
+        char name[LISTED];
+        if (snprintf(name, sizeof name, "%s%s", before, key) >= LISTED) continue;
         if (json_is_object(value) && !*before) {
-            char inside[KEY + 1];
+            char inside[LISTED + 1];
             snprintf(inside, sizeof inside, "%s.", name);
             list_keys(value, strcmp(key, "each") == 0 ? "" : inside, known);
         } else if (!json_is_object(value) && known->count < KNOWN)
@@ -83,15 +116,15 @@ static gsa_status no_key(const reader *r, const json_t *record, const char *key,
                     gsa_word_show(key, shown), list);
 }
 
-/* The value as text: a string as it is, a number shortest; 0 where it is neither. */
-static int text_of(const json_t *value, char text[TEXT])
+/* The value as text: a string as it is, a number shortest; NULL where it is neither. */
+static const char *text_of(const json_t *value, char number[NUMBER])
 {
-    if (json_is_string(value)) snprintf(text, TEXT, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        snprintf(text, TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value)) snprintf(text, TEXT, "%.10g", json_real_value(value));
-    else return 0;
-    return 1;
+    if (json_is_string(value)) return json_string_value(value);
+    if (json_is_integer(value))
+        snprintf(number, NUMBER, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value)) snprintf(number, NUMBER, "%.10g", json_real_value(value));
+    else return NULL;
+    return number;
 }
 
 /* What a scale's steps and powers can be computed from without overflow. */
@@ -121,22 +154,36 @@ static gsa_status no_number(const reader *r, const char *key, const json_t *valu
     return GSA_ERR_FORMAT;
 }
 
-/* Without --series a line belongs to its file, whatever others are called. */
-static gsa_status find_line(reader *r, const char *name, int *line, gsa_error *error)
+static int is_called(const char *name, part series, const char *between, const char *last)
+{
+    const size_t bytes = strlen(between);
+    return strncmp(name, series.at, series.bytes) == 0 &&
+           strncmp(name + series.bytes, between, bytes) == 0 &&
+           strcmp(name + series.bytes + bytes, last) == 0;
+}
+
+/* Of the name that the three are. Without --series a line belongs to its file, whatever others are
+ * called. */
+static gsa_status find_line(reader *r, part series, const char *between, const char *last,
+                            int *line, gsa_error *error)
 {
     gsa_chart *c = r->chart;
     const int file = r->source->series ? -1 : r->number;
     for (*line = 0; *line < c->lines; ++*line)
-        if (c->line[*line].file == file && strcmp(c->line[*line].name, name) == 0) return GSA_OK;
+        if (c->line[*line].file == file && is_called(c->line[*line].name, series, between, last))
+            return GSA_OK;
     if (c->lines == GSA_CHART_LINES)
         return gsa_fail(
             error, GSA_ERR_LIMIT,
             "%s: more than %d lines cannot be told apart: choose with --where, or another "
             "--series",
             r->place, GSA_CHART_LINES);
-    c->line[*line].file = file;
-    c->line[*line].name = gsa_copy_text(r->system, name);
-    return c->line[*line].name ? (c->lines++, GSA_OK) : gsa_out_of_memory(error, "a line", 64);
+    const size_t room = series.bytes + strlen(between) + strlen(last) + 1;
+    char *name = gsa_alloc(r->system, room, 1);
+    if (!name) return gsa_out_of_memory(error, "a line", (int64_t)room);
+    snprintf(name, room, "%.*s%s%s", (int)series.bytes, series.at, between, last);
+    c->line[c->lines++] = (gsa_chart_line){ .file = file, .name = name };
+    return GSA_OK;
 }
 
 /* The place of a word on the x axis. */
@@ -157,9 +204,9 @@ static gsa_status find_name(reader *r, const char *name, double *x, gsa_error *e
 
 static gsa_status find_x(reader *r, const json_t *record, double *x, gsa_error *error)
 {
-    char text[TEXT];
+    char number_text[NUMBER];
     const gsa_chart_source *s = r->source;
-    const json_t *value = find(record, s->x);
+    const json_t *value = find(r, record, s->x);
     if (!value) return no_key(r, record, s->x, error);
     const int number = number_of(value, x), words = r->chart->n_names > 0;
     if (number && !words) {
@@ -167,7 +214,8 @@ static gsa_status find_x(reader *r, const json_t *record, double *x, gsa_error *
             return no_number(r, s->x, value, "more than 0, as --log-x is given", error);
         return GSA_OK;
     }
-    if (!text_of(value, text) || s->log_x || (r->samples > 0 && !words))
+    const char *text = text_of(value, number_text);
+    if (!text || s->log_x || (r->samples > 0 && !words))
         return no_number(r, s->x, value,
                          s->log_x || r->samples > 0 ? "a number" : "a number or a word", error);
     return find_name(r, text, x, error);
@@ -211,44 +259,45 @@ static void compare_files(reader *r)
 }
 
 /* The line's name but for which y it is: of --series, of the file, or nothing. */
-static gsa_status name_series(const reader *r, const json_t *record, char text[TEXT],
-                              gsa_error *error)
+static gsa_status name_series(const reader *r, const json_t *record, char number[NUMBER],
+                              part *series, gsa_error *error)
 {
     const gsa_chart_source *s = r->source;
-    *text = 0;
-    if (!s->series && s->n_files > 1 && !r->alike) snprintf(text, TEXT, "%s", base_name(r->file));
-    else if (!s->series && s->n_files > 1)
-        snprintf(text, TEXT, "%.*s", (int)(strlen(r->file) - r->lead - r->tail), r->file + r->lead);
+    const char *text = "";
+    if (!s->series && s->n_files > 1) text = r->alike ? r->file + r->lead : base_name(r->file);
+    *series = (part){ text, strlen(text) };
+    if (!s->series && s->n_files > 1 && r->alike) series->bytes -= r->tail;
     if (!s->series) return GSA_OK;
-    const json_t *value = find(record, s->series);
-    if (value)
-        return text_of(value, text) ? GSA_OK
-                                    : no_number(r, s->series, value, "a word or a number", error);
-    value = strcmp(s->series, "topology") == 0 ? find(record, "encoder") : NULL;
-    if (!value && strcmp(s->series, "topology") == 0) value = find(record, "name");
+    const json_t *value = find(r, record, s->series);
+    if (value) {
+        text = text_of(value, number);
+        if (!text) return no_number(r, s->series, value, "a word or a number", error);
+        *series = (part){ text, strlen(text) };
+        return GSA_OK;
+    }
+    value = strcmp(s->series, "topology") == 0 ? find(r, record, "encoder") : NULL;
+    if (!value && strcmp(s->series, "topology") == 0) value = find(r, record, "name");
     if (!json_is_string(value)) return no_key(r, record, s->series, error);
-    const char *encoder = json_string_value(value);
-    snprintf(text, TEXT, "%.*s", (int)strcspn(encoder, ":*,+ "), encoder);
+    text = json_string_value(value);
+    *series = (part){ text, strcspn(text, ":*,+ ") };
     return GSA_OK;
 }
 
-static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *y,
-                        double x, gsa_error *error)
+static gsa_status add_y(reader *r, const json_t *record, part series, const char *y, double x,
+                        gsa_error *error)
 {
-    char name[2 * TEXT], key[KEY];
     const gsa_chart_source *s = r->source;
     sample one = { .x = x };
-    const char *equals = strchr(y, '=');
-    snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - y) : KEY, y);
-    const json_t *value = find(record, key);
+    const char *equals = strchr(y, '='), *key = key_of(r, y);
+    const json_t *value = find(r, record, key);
     if (!value) return no_key(r, record, key, error);
     if (!number_of(value, &one.y))
         return no_number(r, key, value, "a number of 1e-100 to 1e100", error);
     if (s->log_y && one.y <= 0)
         return no_number(r, key, value, "more than 0, as --log-y is given", error);
-    snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "",
-             s->n_y > 1 ? equals ? equals + 1 : key : "");
-    const gsa_status status = find_line(r, name, &one.line, error);
+    const char *last = s->n_y == 1 ? "" : equals ? equals + 1 : key;
+    const gsa_status status =
+        find_line(r, series, s->n_y > 1 && series.bytes ? ", " : "", last, &one.line, error);
     return status == GSA_OK ? add_sample(r, one, error) : status;
 }
 
@@ -256,25 +305,25 @@ static gsa_status add_y(reader *r, const json_t *record, const char *series, con
 static int wanted(const reader *r, const json_t *record)
 {
     for (int i = 0; i < r->source->n_where; i++) {
-        char key[KEY], text[TEXT];
-        const char *equals = strchr(r->source->where[i], '=');
-        snprintf(key, sizeof key, "%.*s", (int)(equals - r->source->where[i]), r->source->where[i]);
-        const json_t *value = find(record, key);
-        if (!value || !text_of(value, text) || strcmp(text, equals + 1) != 0) return 0;
+        char number[NUMBER];
+        const char *where = r->source->where[i],
+                   *text = text_of(find(r, record, key_of(r, where)), number);
+        if (!text || strcmp(text, strchr(where, '=') + 1) != 0) return 0;
     }
     return 1;
 }
 
 static gsa_status add_record(reader *r, const json_t *record, gsa_error *error)
 {
-    char series[TEXT];
+    char number[NUMBER];
+    part series;
     double x = 0;
     r->records++;
     if (!json_is_object(record))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: expected a JSON object", r->place);
     if (!wanted(r, record)) return GSA_OK;
     if (json_object_get(record, "skipped")) return r->chart->skipped++, GSA_OK;
-    gsa_status status = name_series(r, record, series, error);
+    gsa_status status = name_series(r, record, number, &series, error);
     if (status == GSA_OK) status = find_x(r, record, &x, error);
     for (int i = 0; i < r->source->n_y && status == GSA_OK; i++)
         status = add_y(r, record, series, r->source->y[i], x, error);
@@ -400,6 +449,7 @@ gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *sour
     reader r = { .system = system, .source = source, .chart = chart, .files = files };
     *chart = (gsa_chart){ .system = system };
     gsa_status status = check_where(source, error);
+    if (status == GSA_OK) status = make_room(&r, error);
     if (source->n_files > 1) compare_files(&r);
     for (int i = 0; i < source->n_files && status == GSA_OK; i++) status = add_file(&r, i, error);
     if (status == GSA_OK && r.samples == 0)
@@ -409,6 +459,7 @@ gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *sour
                           r.records, chart->skipped);
     if (status == GSA_OK) status = make_points(&r, error);
     gsa_release(system, r.sample);
+    gsa_release(system, r.key);
     if (status != GSA_OK) gsa_chart_release(chart);
     return status;
 }

@@ -14,6 +14,7 @@ enum {
     FONT_SIZE = 12,
     KEY = 26,
     ROW = 20,
+    NAME = 255, /* bytes that are drawn of one */
     MARKED = 60 /* points: a line of more has no mark at each */
 };
 
@@ -45,6 +46,19 @@ static double width_of(const char *text, double size)
                                                  : 0.58;
     }
     return sum * size;
+}
+
+/* What is drawn of a word or of a line's name. */
+static const char *cut(const char *name, char room[NAME + 1])
+{
+    snprintf(room, NAME + 1, "%.*s", NAME, name);
+    return room;
+}
+
+static double width_of_name(const char *name)
+{
+    char room[NAME + 1];
+    return width_of(cut(name, room), FONT_SIZE);
 }
 
 /* A word that was cut, or the name of a file or a line, may end in a character or be no UTF-8. */
@@ -156,7 +170,7 @@ static double widest_name(const sheet *s)
 {
     double widest = 0;
     for (int i = 0; i < s->chart->n_names; i++)
-        widest = fmax(widest, width_of(s->chart->name[i], FONT_SIZE));
+        widest = fmax(widest, width_of_name(s->chart->name[i]));
     return widest;
 }
 
@@ -188,9 +202,10 @@ static void put_x_tick(const sheet *s, double x, const char *label, int slant)
 
 static void put_x_axis(const sheet *s)
 {
-    char label[GSA_CHART_LABEL];
+    char label[GSA_CHART_LABEL], name[NAME + 1];
     const int slant = slanted(s);
-    for (int i = 0; i < s->chart->n_names; i++) put_x_tick(s, x_of(s, i), s->chart->name[i], slant);
+    for (int i = 0; i < s->chart->n_names; i++)
+        put_x_tick(s, x_of(s, i), cut(s->chart->name[i], name), slant);
     for (int i = 0; i < s->x.n_ticks && s->chart->n_names == 0; i++) {
         gsa_axis_label(s->x.tick[i], s->look->bytes_x, label);
         put_x_tick(s, x_of(s, s->x.tick[i]), label, 0);
@@ -251,17 +266,18 @@ static void put_path(const sheet *s, int line, double x, double y)
 /* Names one after the other, as many in a row as fit; returns the height. `draw` 0 measures. */
 static double put_legend(const sheet *s, double top, int draw)
 {
+    char name[NAME + 1];
     double x = s->left, y = top + ROW;
     if (!s->legend) return 0;
     for (int l = 0; l < s->chart->lines; l++) {
-        const double width = KEY + width_of(s->chart->line[l].name, FONT_SIZE) + 22;
+        const double width = KEY + width_of_name(s->chart->line[l].name) + 22;
         if (x > s->left && x + width > s->right) x = s->left, y += ROW;
         if (draw) {
             gsa_output_format(s->out, "<g class=\"s%d\">\n", l % GSA_HUES);
             if (s->chart->n_names == 0) put_path(s, l, x, y - 4);
             put_mark(s, l, x + 10, y - 4);
             gsa_output_text(s->out, "</g>\n");
-            put_label(s, "ink", "start", x + KEY, y, s->chart->line[l].name);
+            put_label(s, "ink", "start", x + KEY, y, cut(s->chart->line[l].name, name));
         }
         x += width;
     }
