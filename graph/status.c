@@ -8,16 +8,21 @@
 enum { LONGEST = 8192 /* of what is put together before it is cut: two paths and a reason */ };
 
 /* One line that any terminal and any JSON log accepts: line breaks become spaces, other controls
- * and broken bytes '?'. */
+ * and broken bytes '?'. U+0080 to U+009F are controls, too: to a terminal U+009B is ESC [. */
 static void make_printable(char *text)
 {
     int64_t left = (int64_t)strlen(text), bad;
     for (char *at = text; (bad = gsa_utf8_invalid(at, left)) >= 0; at += bad + 1, left -= bad + 1)
         at[bad] = '?';
-    for (char *c = text; *c; c++) {
-        if (*c == '\n' || *c == '\r' || *c == '\t') *c = ' ';
-        else if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    char *to = text;
+    for (const char *c = text; *c; c++) {
+        const int pair = (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] < 0xa0;
+        if (*c == '\n' || *c == '\r' || *c == '\t') *to++ = ' ';
+        else if ((unsigned char)*c < 0x20 || *c == 0x7f || pair) *to++ = '?';
+        else *to++ = *c;
+        c += pair;
     }
+    *to = 0;
 }
 
 static int continues(char byte)

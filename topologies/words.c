@@ -75,7 +75,8 @@ const char *gsa_word_show(const char *text, char out[GSA_SHOWN])
         const int whole = length >= 1 && length <= 4 &&
                           strnlen(text, (size_t)length) == (size_t)length &&
                           gsa_utf8_invalid(text, length) < 0;
-        if (whole && c >= 0x20 && c != 0x7f) {
+        const int control = c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)text[1] < 0xa0);
+        if (whole && !control) {
             memcpy(out + used, text, (size_t)length);
             used += (size_t)length, text += length;
         } else {

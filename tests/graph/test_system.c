@@ -56,6 +56,10 @@ START_TEST(a_failure_is_one_line)
     ck_assert_int_eq(gsa_fail(NULL, GSA_ERR_IO, "nobody listens"), GSA_ERR_IO);
     gsa_fail(&error, GSA_ERR_IO, "again: %s", error.text);
     ck_assert_str_eq(error.text, "again: a b c?d ?\xc3\xa9");
+    gsa_fail(&error, GSA_ERR_IO, "%s",
+             "\xc2\x80\x7f\xc2\x9b"
+             "1m\xc2\xa0\xc3\x9b\xc2");
+    ck_assert_str_eq(error.text, "???1m\xc2\xa0\xc3\x9b?"); /* U+009B begins a sequence, too */
 }
 END_TEST
 

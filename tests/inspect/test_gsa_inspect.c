@@ -155,6 +155,33 @@ START_TEST(a_picture_goes_where_it_is_told)
 }
 END_TEST
 
+/* XML carries line ends, and the control characters of which terminals make sequences. */
+START_TEST(foreign_names_command_no_terminal)
+{
+    static const char *const lines[] = { "the?31mspec: 2 nodes, 1 edges\n", "\n  a?31m b     ",
+                                         "\n  as?31mk     ", "\n  as?31mk 0: l?31m a     " };
+    enter();
+    gsa_cli_write("names.graphml",
+                  "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+                  "<key id=\"s\" for=\"graph\" attr.name=\"spec\" attr.type=\"string\"/>"
+                  "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/>"
+                  "<key id=\"p\" for=\"edge\" attr.name=\"interaction\" attr.type=\"string\"/>"
+                  "<key id=\"l\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>"
+                  "<graph edgedefault=\"directed\"><data key=\"s\">the&#x9b;31mspec</data>"
+                  "<node id=\"x\"><data key=\"k\">a&#x9b;31m&#10;b</data></node>"
+                  "<node id=\"y\"><data key=\"no&#x9b;31m\">1</data></node>"
+                  "<edge source=\"x\" target=\"y\"><data key=\"p\">as&#x9b;31mk</data>"
+                  "<data key=\"l\">l&#x9b;31m&#13;a</data></edge></graph></graphml>");
+    run(ARGS("names.graphml"));
+    ck_assert_int_eq(ran.code, 0);
+    for (int i = 0; i < GSA_COUNT(lines); i++)
+        ck_assert_msg(strstr(ran.out, lines[i]) != NULL, "no '%s' in\n%s", lines[i], ran.out);
+    ck_assert_msg(strstr(ran.err, "igraph warns: ") && strstr(ran.err, "no?31m"), "%s", ran.err);
+    ck_assert(!strstr(ran.out, "\xc2\x9b") && !strchr(ran.out, '\r'));
+    gsa_cli_leave();
+}
+END_TEST
+
 /* Messages from one row to another and back do not lie on one path. */
 START_TEST(two_ways_lie_side_by_side)
 {
@@ -221,9 +248,10 @@ END_TEST
 
 static const gsa_test call_tests[] = { GSA_LOOP(calls_end_as_they_should, GSA_COUNT(calls)) };
 static const gsa_test output_tests[] = {
-    GSA_TEST(what_is_read_or_of_a_run_stays), GSA_TEST(the_table_says_what_is_there),
-    GSA_TEST(json_is_the_same_numbers),       GSA_TEST(a_picture_goes_where_it_is_told),
-    GSA_TEST(two_ways_lie_side_by_side),      GSA_TEST(standard_input_is_a_file_too)
+    GSA_TEST(foreign_names_command_no_terminal), GSA_TEST(what_is_read_or_of_a_run_stays),
+    GSA_TEST(the_table_says_what_is_there),      GSA_TEST(json_is_the_same_numbers),
+    GSA_TEST(a_picture_goes_where_it_is_told),   GSA_TEST(two_ways_lie_side_by_side),
+    GSA_TEST(standard_input_is_a_file_too)
 };
 
 int main(int argc, char **argv)

@@ -294,6 +294,10 @@ START_TEST(lists_and_shown_texts_are_cut_safely)
     }
     ck_assert_str_eq(gsa_word_show("a\x7f\x1f ", shown), "'a\\x7f\\x1f '");
     ck_assert_str_eq(gsa_word_show("a\xe2\x82", shown), "'a\\xe2\\x82'"); /* cut in a character */
+    ck_assert_str_eq(gsa_word_show("\xc2\x9b"
+                                   "1m\xc2\xa0",
+                                   shown),
+                     "'\\xc2\\x9b1m\xc2\xa0'");
 }
 END_TEST
 

@@ -73,7 +73,9 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (status == GSA_OK)
         status = gsa_view_read(gsa_args_system(args), gsa_args_operand(args, 0), &view, error);
     if (status != GSA_OK) return status;
-    if (view->note[0]) fprintf(stderr, "gsa-inspect: igraph warns: %s\n", view->note);
+    gsa_error note; /* with the file's names, which command no terminal */
+    gsa_fail(&note, GSA_OK, "igraph warns: %s", view->note);
+    if (view->note[0]) fprintf(stderr, "gsa-inspect: %s\n", note.text);
     status = gsa_view_select(view, (int32_t)gsa_args_number(args, "layer", -1),
                              gsa_args_text(args, "phase"),
                              (int32_t)gsa_args_number(args, "head", -1), error);

@@ -6,6 +6,13 @@
 
 /* ---- table --------------------------------------------------------------------------------- */
 
+/* A name of a foreign file as sentences show it: none commands a terminal. */
+static const char *printable(const char *name, gsa_error *room)
+{
+    gsa_fail(room, GSA_OK, "%s", name);
+    return room->text;
+}
+
 static void write_kinds(const gsa_view *view, const gsa_measures *m, gsa_output *out)
 {
     gsa_output_text(out, "\nnodes                     count   in: least  25 %  half  75 %  most    "
@@ -14,23 +21,27 @@ static void write_kinds(const gsa_view *view, const gsa_measures *m, gsa_output 
     for (int32_t k = 0; k <= view->kinds.count; k++) {
         const int all = k == view->kinds.count;
         const gsa_quantiles *in = &m->in[k], *from = &m->out[k];
+        gsa_error room;
+        const char *name = all ? "all" : printable(view->kinds.at[k], &room);
         if (all && view->kinds.count == 1) continue;
         gsa_output_format(
             out,
             "  %-20s %8" PRId64 "  %10" PRId64 " %5" PRId64 " %5" PRId64 " %5" PRId64 " %5" PRId64
             " %7.2f  %11" PRId64 " %5" PRId64 " %5" PRId64 " %5" PRId64 " %5" PRId64 " %7.2f\n",
-            all ? "all" : view->kinds.at[k], all ? (int64_t)view->nodes : m->kind_nodes[k],
-            in->least, in->quarter, in->half, in->three_quarters, in->most, in->mean, from->least,
-            from->quarter, from->half, from->three_quarters, from->most, from->mean);
+            name, all ? (int64_t)view->nodes : m->kind_nodes[k], in->least, in->quarter, in->half,
+            in->three_quarters, in->most, in->mean, from->least, from->quarter, from->half,
+            from->three_quarters, from->most, from->mean);
     }
 }
 
 static void write_phases(const gsa_view *view, const gsa_measures *m, gsa_output *out)
 {
+    gsa_error room;
     gsa_output_text(out, "\nedges                     count\n");
     for (int32_t p = 0; p < view->phases.count; p++)
         if (m->phase_edges[p] > 0)
-            gsa_output_format(out, "  %-20s %8" PRId64 "\n", view->phases.at[p], m->phase_edges[p]);
+            gsa_output_format(out, "  %-20s %8" PRId64 "\n", printable(view->phases.at[p], &room),
+                              m->phase_edges[p]);
     gsa_output_format(out, "  %-20s %8" PRId64 "\n  %-20s %8" PRId64 "\n", "(to itself)", m->loops,
                       "(parallel)", m->parallel);
 }
@@ -94,9 +105,10 @@ static void write_labels(const gsa_view *view, const gsa_measures *m, int most, 
         const char *name = view->labels.at[x->label];
         if (x->edges < least) continue;
         char text[256];
+        gsa_error room;
         snprintf(text, sizeof text, "%s %" PRId32 "%s%.160s", view->phases.at[x->phase], x->rel,
                  *name ? ": " : "", name);
-        gsa_output_format(out, "  %-36s %9" PRId64 "  %.*s\n", text, x->edges,
+        gsa_output_format(out, "  %-36s %9" PRId64 "  %.*s\n", printable(text, &room), x->edges,
                           (int)(30 * x->edges / largest), "##############################");
         shown++;
     }
@@ -106,8 +118,10 @@ static void write_labels(const gsa_view *view, const gsa_measures *m, int most, 
 
 void gsa_report_table(const gsa_view *view, const gsa_measures *m, int labels, gsa_output *out)
 {
-    gsa_output_format(out, "%s: %" PRId32 " nodes, %" PRId64 " edges%s", view->spec, view->nodes,
-                      view->edges, view->directed ? "" : ", undirected");
+    gsa_error room;
+    gsa_output_format(out, "%s: %" PRId32 " nodes, %" PRId64 " edges%s",
+                      printable(view->spec, &room), view->nodes, view->edges,
+                      view->directed ? "" : ", undirected");
     if (view->length >= 0) gsa_output_format(out, ", length %" PRId32, view->length);
     if (view->heads >= 0) gsa_output_format(out, ", heads %" PRId32, view->heads);
     gsa_output_text(out, "\n");
