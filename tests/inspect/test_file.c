@@ -376,6 +376,8 @@ static const struct {
     { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/></graph></graphml><x/>",
       "Extra content" },
     { "<graphml>\x01</graphml>", "PCDATA invalid Char value 1" },
+    { "<!DOCTYPE graphml [<!ATTLIST key attr.name CDATA 'a'>]><graphml/>",
+      "its DTD declares what its tags hold (<!ATTLIST, <!ENTITY), expected GraphML without" },
 };
 
 START_TEST(malformed_graphml_is_refused_in_igraphs_words)

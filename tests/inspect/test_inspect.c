@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "drawn.h"
+#include "graph/inspect/graphml_size.h"
 #include "support/faults.h"
 #include "support/suite.h"
 
@@ -209,15 +210,15 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
     gsa_error error = { 0 };
     drawn_write(path, text, (int64_t)used);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
-    ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 77440000 bytes"), "%s",
-                  error.text);
+    ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 464640000 bytes"),
+                  "%s", error.text);
     unlink(path);
     used =
         (size_t)sprintf(text, "<graphml><key><default/></key><key><default>%064000d</default>", 0);
     for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<edge/>");
     drawn_write(path, text, (int64_t)used);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
-    ck_assert_msg(strstr(error.text, "2 keys of 2200 nodes and edges need 281"), "%s", error.text);
+    ck_assert_msg(strstr(error.text, "2 keys of 2200 nodes and edges need 846"), "%s", error.text);
     unlink(path);
     static const char *const begins[] = { "<default>/>", "<g:default ><!-- /> </default> -->",
                                           "<default a='/>'>", "<default><![CDATA[</default>]]>" };
@@ -246,6 +247,104 @@ static void expect_refusal(const char *text, size_t bytes, const char *says)
     ck_assert_msg(strstr(error.text, says) != NULL, "'%s' does not say '%s'", error.text, says);
     unlink(path);
 }
+
+/* What the scan takes a file's keys for, and whether its DTD declares anything. */
+static const struct {
+    const char *text;
+    int64_t of_node, of_edge;
+    int32_t declares;
+} scanned[] = {
+    { "<key for='node' attr.type='string'/>", 96, 0, 0 },
+    { "<key for='edge' attr.type='string'></key>", 0, 96, 0 },
+    { "<key\n\tfor = \"node\" attr.type = \"int\" />", 18, 0, 0 },
+    { "<key attr.type='long' for='edge'><default>1</default></key>", 0, 18, 0 },
+    { "<g:key for='node' attr.type='float'/><key for='node' attr.type='boolean'/>", 36, 0, 0 },
+    { "<key for='graph' attr.type='string'/>", 0, 0, 0 },
+    { "<key for='all' attr.type='double'/>", 18, 18, 0 },
+    { "<key><key/><key id='k'>", 288, 288, 0 },
+    { "<key for='graph' g:for='node' attr.type='int' g:attr.type='string'>", 96, 0, 0 },
+    { "<key for='gr&#97;ph' attr.type='int '>", 96, 96, 0 },
+    { "<key id=\"for='graph'\" for='node' attr.type='int'>", 18, 0, 0 },
+    { "<key id='>' for='edge' g:for='node' attr.name='\">' attr.type='int'>", 18, 18, 0 },
+    { "<key x.for='edge' format='edge' attr.types='int' for='edges' attr.type='doubles'>", 96, 96,
+      0 },
+    { "<!-- <key ' --><key for='node' attr.type='int'/>", 18, 0, 0 },
+    { "<keys for='node'/><ke/></key>", 0, 0, 0 },
+    { "<!DOCTYPE graphml><!-- a --><a><![CDATA[b]]></a>", 0, 0, 0 },
+    { "<!DOCTYPE graphml SYSTEM \"http://graphml.graphdrawing.org/dtds/1.0rc/graphml.dtd\">", 0, 0,
+      0 },
+    { "<!DOCTYPE graphml [<!ATTLIST key attr.name CDATA 'a'>]>", 0, 0, 1 },
+    { "<!DOCTYPE graphml [<!ENTITY a 'a'>]>", 0, 0, 1 },
+    { "<!DOCTYPE graphml SYSTEM '>' [<!ENTITY % a 'a'>]>", 0, 0, 1 },
+};
+
+START_TEST(keys_are_what_they_say)
+{
+    const int64_t bytes = (int64_t)strlen(scanned[_i].text);
+    gsa_graphml_size whole = { .zeros = 0 }, parts = { .zeros = 0 };
+    gsa_graphml_add(&whole, scanned[_i].text, bytes);
+    for (int64_t i = 0; i < bytes; i++) gsa_graphml_add(&parts, scanned[_i].text + i, 1);
+    ck_assert_int_eq(whole.of_node, scanned[_i].of_node);
+    ck_assert_int_eq(whole.of_edge, scanned[_i].of_edge);
+    ck_assert_int_eq(whole.declares, scanned[_i].declares);
+    ck_assert_int_eq(parts.of_node, whole.of_node);
+    ck_assert_int_eq(parts.of_edge, whole.of_edge);
+    ck_assert_int_eq(parts.declares, whole.declares);
+}
+END_TEST
+
+/* So many keys of the type, of nodes; then nodes, and edges between nodes that are not declared. */
+static char *keyed(const char *type, int keys, int nodes, int edges, size_t *bytes)
+{
+    char *text = gsa_alloc(NULL, (size_t)(keys + nodes + edges) + 2, 96);
+    size_t used = (size_t)sprintf(text, G);
+    for (int i = 0; i < keys; i++)
+        used += (size_t)sprintf(
+            text + used, "<key id='k%d' for='node' attr.name='a%d' attr.type='%s'/>", i, i, type);
+    used += (size_t)sprintf(text + used, "<graph edgedefault='directed'>");
+    for (int i = 0; i < nodes; i++) used += (size_t)sprintf(text + used, "<node id='n%d'/>\n", i);
+    for (int i = 0; i < edges; i++)
+        used +=
+            (size_t)sprintf(text + used, "<edge source='%c%d' target='%c%d'/>\n", nodes ? 'n' : 's',
+                            nodes ? i % nodes : i, nodes ? 'n' : 't', nodes ? i / nodes : i);
+    *bytes = used + (size_t)sprintf(text + used, "</graph></graphml>");
+    return text;
+}
+
+/* igraph takes 80 bytes for a text that is not there, and an edge makes its two nodes. */
+START_TEST(texts_and_nodes_of_edges_count)
+{
+    size_t bytes;
+    char *text = keyed("string", 2600, 1400, 0, &bytes);
+    expect_refusal(text, bytes, ": 2600 keys of 1400 nodes and edges need 349440000 bytes");
+    gsa_release(NULL, text);
+    text = keyed("string", 2600, 0, 700, &bytes);
+    expect_refusal(text, bytes, ": 2600 keys of 700 nodes and edges need 349440000 bytes");
+    gsa_release(NULL, text);
+    expect_refusal("<!DOCTYPE graphml [<!ATTLIST key attr.name CDATA 'a'>]><graphml/>", 65,
+                   ": its DTD declares what its tags hold (<!ATTLIST, <!ENTITY), expected");
+}
+END_TEST
+
+/* A pattern's own file of some MB, and another program's: a dozen texts of a node, bare edges. */
+START_TEST(ordinary_files_are_read)
+{
+    size_t bytes;
+    drawn d = drawn_make("full", 160, 0);
+    ck_assert_int_eq(d.view->edges, 160 * 160);
+    drawn_end(&d);
+    char *text = keyed("string", 12, 300, 60000, &bytes);
+    gsa_view *view = drawn_view(text);
+    ck_assert_int_eq(view->nodes, 300);
+    ck_assert_int_eq(view->edges, 60000);
+    gsa_view_release(view);
+    gsa_release(NULL, text);
+    view = drawn_view("<!DOCTYPE graphml SYSTEM 'graphml.dtd'>" G "<graph edgedefault='directed'>"
+                      "<node id='a'/></graph></graphml>");
+    ck_assert_int_eq(view->nodes, 1);
+    gsa_view_release(view);
+}
+END_TEST
 
 /* igraph looks for each key among all before it, and kinds are compared with each other. */
 START_TEST(keys_and_kinds_are_few)
@@ -622,6 +721,9 @@ static const gsa_test read_tests[] = {
 };
 static const gsa_test broken_tests[] = { GSA_LOOP(a_broken_file_is_a_sentence, GSA_COUNT(broken)),
                                          GSA_TEST(many_keys_of_many_nodes_are_too_many),
+                                         GSA_LOOP(keys_are_what_they_say, GSA_COUNT(scanned)),
+                                         GSA_TEST(texts_and_nodes_of_edges_count),
+                                         GSA_TEST(ordinary_files_are_read),
                                          GSA_TEST(keys_and_kinds_are_few),
                                          GSA_TEST(many_weights_are_read_soon),
                                          GSA_TEST(every_allocation_may_fail) };

@@ -355,7 +355,7 @@ static const row files[] = {
       "echo \"<node id='n$i'/>\"; done; echo '</graph></graphml>') >g.graphml",
       "graph --topology 'file:path=g.graphml:format=graphml' --length 2",
       2,
-      { "3000 keys of 3000 nodes and edges need 144000000 bytes", "64 a byte" } },
+      { "3000 keys of 3000 nodes and edges need 162000000 bytes", "64 a byte" } },
     { "(echo '<graphml>'; seq -f \"<key id='k%.0f'/>\" 9000; echo '<graph/></graphml>') >g.graphml",
       "graph --topology 'file:path=g.graphml:format=graphml' --length 2",
       2,
