@@ -226,6 +226,9 @@ static const row kept[] = {
       "page.html --tensorboard tb >$f 2>e || r=$?; test $r = 2; grep -q 'standard output goes "
       "there' e",
       "--version", 0, NULL, "test ! -e page.html" },
+    { "cp " GSA_COMMAND " program; r=0; ./program graph --topology star --length 3 --format dot "
+      "--out /proc/self/exe 2>e || r=$?; test $r = 2; grep -q 'it is this program' e",
+      "--version", 0, NULL, "cmp program " GSA_COMMAND },
     { "mkdir -p s/seed-1", TRAIN "--seeds 2 --out s --results s/seed-1/result.json", 2,
       "'s/seed-1' is a run, which has a file of that name", "test ! -e s/seed-1/result.json" },
     { GSA_COMMAND " " TRAIN "--seeds 1 --out held >o; ln held/seed-1/result.json r; cp r c",

@@ -111,6 +111,8 @@ static gsa_status check_read(const char *path, gsa_error *error)
     struct stat target, there;
     gsa_status status = see_file(path, STDOUT_FILENO, &target, error);
     if (status != GSA_OK || !S_ISREG(target.st_mode)) return status;
+    if (stat("/proc/self/exe", &there) == 0 && is_same(&there, &target))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "it is this program");
     pthread_mutex_lock(&reads.lock);
     for (int i = is_stream(path) ? 0 : -1; i < reads.count && status == GSA_OK; i++) {
         status = see_file(i < 0 ? "-" : reads.at[i], STDIN_FILENO, &there, error);
