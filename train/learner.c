@@ -186,6 +186,24 @@ static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_regist
     return status;
 }
 
+/* Each other layer has weights, which a file pays for; these cost it nothing, and as much time and
+ * memory a token as any. */
+static gsa_status check_shared(const gsa_learner *m, const gsa_stack_spec *specs, gsa_error *error)
+{
+    enum { MOST = 4096 };
+    int64_t shared = 0;
+    for (int s = 0; s < m->plan.n_stacks; s++)
+        for (int i = 0; i < specs[s].n_segments; i++) {
+            const gsa_segment_spec *one = &specs[s].segments[i];
+            if (one->share) shared += (int64_t)(one->layers - 1) * one->n_parts;
+        }
+    return shared <= MOST ? GSA_OK
+                          : gsa_fail(error, GSA_ERR_LIMIT,
+                                     "the model repeats layers that share their weights %lld "
+                                     "times, expected at most %d",
+                                     (long long)shared, MOST);
+}
+
 static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
                                const gsa_registry *registry, gsa_error *error)
 {
@@ -196,6 +214,7 @@ static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
         if (m->plan.stack[s].spec)
             status = gsa_spec_parse(m->system, m->plan.stack[s].spec, &specs[s], error);
         else specs[s] = encoder;
+    if (status == GSA_OK) status = check_shared(m, specs, error);
     if (status == GSA_OK) status = create_inputs(m, error);
     if (status == GSA_OK) status = create_net(m, specs, registry, error);
     if (status == GSA_OK) status = create_head(m, recipe, error);

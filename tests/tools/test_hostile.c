@@ -279,6 +279,11 @@ static const row sizes[] = {
       EVAL " --untrusted",
       2,
       { "[task] n asks for 3e+06 numbers an example, expected at most 1e+06" } },
+    { PAIRS KEY("encoder", "full:share*1000,full:share*1000,full:share*1000")
+          KEY("decoder", "full:causal=1:share+cross*551") RESEAL,
+      PREDICT " --untrusted",
+      1,
+      { "the model repeats layers that share their weights 4097 times, expected at most 4096" } },
     { PAIRS KEY("beam", "1000") RESEAL,
       PREDICT " --untrusted",
       2,

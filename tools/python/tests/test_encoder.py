@@ -379,6 +379,9 @@ class Twin(Case):
                 changed(step, encoder=text)
                 self.refused(f"the checkpoint has {tensors} tensors, by its config.ini it has "
                              f"{parts} layers", gsa.torch.Encoder.load, out)
+            changed(step, encoder=",".join(["star:share*1000"] * 5))
+            self.refused("the model repeats layers that share their weights 4995 times, expected "
+                         "at most 4096", gsa.torch.Encoder.load, out)
         finally:
             gsa.torch._encoder._Part = part
         self.assertEqual(made, [])

@@ -21,6 +21,7 @@ from ._ops import aggregate, attend
 _ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "gelu": F.gelu,
                 "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 _PHASES = (1 << 20) // 3  # of a stack, as the library has them
+_REPEATS = 4096  # of layers that share their weights, as the command has them
 _GRAPHS = 32  # batches of patterns by length whose edges are kept
 
 
@@ -425,6 +426,10 @@ class Encoder(nn.Module):
         if parts > held:  # before there are patterns and modules for them
             raise ArgumentError(f"the checkpoint has {held} tensors, by its config.ini it has "
                                 f"{parts} layers")
+        again = sum(len(parts) * (layers - 1) for parts, layers, shared in segments if shared)
+        if again > _REPEATS:
+            raise ArgumentError(f"the model repeats layers that share their weights {again} "
+                                f"times, expected at most {_REPEATS}")
         for s, (_, layers, shared) in enumerate(segments if others else []):
             _check_layers(tensors, f"{name}.{s}", 1 if shared else layers)
         return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
