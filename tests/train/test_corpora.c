@@ -372,6 +372,12 @@ START_TEST(a_small_file_claims_no_large_memory)
         ck_assert_msg(strstr(error.text, "unpacks to more than 67108864 bytes") != NULL, "%s",
                       error.text);
         ck_assert_ptr_null(bytes);
+        gsa_source *source;
+        ck_assert_int_eq(gsa_source_open(&faults.table, path, 0, &source, &error), GSA_ERR_LIMIT);
+        ck_assert_ptr_nonnull(strstr(error.text, "unpacks to more than 67108864 bytes"));
+        ck_assert_int_eq(gsa_source_open(&faults.table, path, 1 << 20, &source, &error), GSA_OK);
+        ck_assert_int_eq(gsa_source_bytes(source), MANY); /* as data.stream asks */
+        gsa_source_release(source);
         put_packed(path, GZIP + _i, zeros, MANY / 2); /* as text without data.stream may be */
         ck_assert_int_eq(
             gsa_source_whole(&faults.table, path, INT64_C(1) << 36, &bytes, &count, &error),

@@ -333,6 +333,25 @@ START_TEST(refused_with_a_sentence)
 }
 END_TEST
 
+/* 50 bytes would make weights of gigabytes, of a higher index; who says so gets them. */
+START_TEST(one_index_makes_no_wide_model)
+{
+    static const char wide[] = "0\ttrain\tx\t0:1\n1\ttrain\ty\t99999:1\n";
+    char path[300], nodes[8192];
+    rig r;
+    open_graph(&r, path, sizeof path, nodes, sizeof nodes);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), wide, sizeof wide - 1);
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(r.error.text, "the nodes have features to index 99999, and 2 in all: "
+                                       "data.features=100000 says that so many are meant"),
+                  "%s", r.error.text);
+    rig_set(&r, "data.features=100000");
+    ck_assert_int_ne(rig_train(&r, "run"), GSA_OK);
+    ck_assert_msg(strstr(r.error.text, "the graph has 80 nodes"), "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(a_graph_of_another_size)
 {
     static const char two[] = "0\ttrain\tx\t0:1\n1\ttrain\ty\t1:1\n",
@@ -361,6 +380,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(neighbours_are_drawn_in_each_step),
                                        GSA_TEST(evaluation_and_prediction),
                                        GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
+                                       GSA_TEST(one_index_makes_no_wide_model),
                                        GSA_TEST(a_graph_of_another_size) };
     static const gsa_case cases[] = { GSA_CASE("format", format, 20), GSA_CASE("bad", wrong, 20),
                                       GSA_CASE("graphs", graphs, 60) };

@@ -348,7 +348,33 @@ START_TEST(wrong_settings_are_sentences)
 }
 END_TEST
 
-/* Counts of what is odd in a file are told. */
+/* It would be in each window, and memory would grow with the square of the file. */
+START_TEST(a_long_question_is_no_windows_of_it)
+{
+    enum { WORDS = 1100 };
+    char question[2 * WORDS + 1] = "", text[2 * WORDS + 512];
+    rig r;
+    open_toy(&r, GSA_F32, 2);
+    for (int i = 0; i < WORDS; i++) memcpy(question + (ptrdiff_t)2 * i, "x ", 3);
+    snprintf(text, sizeof text,
+             "{\"data\": [{\"paragraphs\": [{\"context\": \"a b c d e f g h i j k l\", \"qas\": "
+             "[{\"id\": \"0\", \"question\": \"%s\", \"answers\": [{\"text\": \"a\", "
+             "\"answer_start\": 0}]}]}]}]}",
+             question);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "train.json"), text, (int64_t)strlen(text));
+    ck_assert_int_eq(rig_train(&r, NULL), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(r.error.text,
+                         "a question has 1100 tokens, and each of 2 windows would hold them: "
+                         "expected at most 1022, to which data.max_length cuts"),
+                  "%s", r.error.text);
+    rig_set(&r, "data.max_length=1022");
+    rig_set(&r, "model.position_max=2000");
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, NULL);
+    rig_close(&r);
+}
+END_TEST
+
 /* Where an answer is among tokens and windows is the run's affair. */
 START_TEST(gold_is_the_file)
 {
@@ -470,6 +496,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(odd_files_are_predicted),
                                      GSA_TEST(a_stopped_run_goes_on_to_the_same_bits),
                                      GSA_LOOP(wrong_settings_are_sentences, GSA_COUNT(wrong)),
+                                     GSA_TEST(a_long_question_is_no_windows_of_it),
                                      GSA_TEST(empty_questions_are_told),
                                      GSA_TEST(lost_answers_are_told),
                                      GSA_TEST(gold_is_the_file) };

@@ -18,6 +18,7 @@ struct gsa_source {
     const gsa_system *system;
     gsa_source_file *file;
     int64_t files, room, bytes, size; /* size: of a span */
+    int bounded;                      /* what is packed has gsa_unpack_most bytes at most */
     int64_t open;                     /* the file that `handle` is of; -1: none */
     int handle, next;                 /* next: the span that is replaced next */
     gsa_unpacker *unpacker;           /* of the open file, at byte `place` of the run */
@@ -30,6 +31,14 @@ static gsa_status cannot(const char *path, const char *what, gsa_error *error)
     char why[128];
     return gsa_fail(error, GSA_ERR_IO, "%s cannot be %s: %s", path, what,
                     gsa_errno_text(errno, why, sizeof why));
+}
+
+static gsa_status too_many(const char *path, int64_t limit, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s unpacks to more than %lld bytes: unpack it first, or read training data by "
+                    "data.stream",
+                    path, (long long)limit);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -223,6 +232,7 @@ static gsa_status pass_packed(gsa_source *s, int64_t which, char *chunk, gsa_err
     gsa_unpacker *u;
     gsa_entry entry;
     digest d = { 0 };
+    const int64_t most = s->bounded ? gsa_unpack_most(f->bytes) : INT64_MAX;
     gsa_status status =
         gsa_unpacker_open(s->system, f->path, s->handle, f->packing, NULL, &u, error);
     if (status != GSA_OK) return status;
@@ -233,6 +243,7 @@ static gsa_status pass_packed(gsa_source *s, int64_t which, char *chunk, gsa_err
             status = add_entry(s, f, &entry, error);
         got = 0;
         if (status == GSA_OK) status = gsa_unpacker_read(u, chunk, CHUNK, 1, &got, error);
+        if (status == GSA_OK && f->bytes + got > most) status = too_many(f->path, most, error);
         digest_add(&d, chunk, got);
     }
     f->hash = hash_on(d.hash, d.rest, d.held);
@@ -274,10 +285,8 @@ gsa_status gsa_source_open(const gsa_system *system, const char *names, int64_t 
     system = gsa_system_or_default(system);
     gsa_source *s = *source = gsa_alloc_zero(system, 1, sizeof *s);
     if (!s) return gsa_out_of_memory(error, names, (int64_t)sizeof *s);
-    s->system = system, s->open = -1,
-    s->size = size <= 0      ? GSA_SOURCE_SPAN
-              : size < CHUNK ? CHUNK
-                             : size;
+    s->system = system, s->open = -1, s->bounded = size <= 0;
+    s->size = size <= 0 ? GSA_SOURCE_SPAN : size < CHUNK ? CHUNK : size;
     gsa_status status = gsa_source_names(system, names, add_file, s, error);
     int64_t largest = CHUNK;
     const int passes = size > 0 || s->files > 1 || (s->files == 1 && s->file[0].packing);
@@ -439,11 +448,7 @@ static gsa_status unpack_rest(const gsa_system *system, gsa_unpacker *u, const c
         }
         got = 0;
         status = gsa_unpacker_read(u, *bytes + *count, room - *count - 1, 0, &got, error);
-        if (status == GSA_OK && *count + got > limit)
-            status = gsa_fail(error, GSA_ERR_LIMIT,
-                              "%s unpacks to more than %lld bytes: unpack it first, or "
-                              "read training data by data.stream",
-                              path, (long long)limit);
+        if (status == GSA_OK && *count + got > limit) status = too_many(path, limit, error);
     }
     if (status == GSA_OK) (*bytes)[*count] = 0;
     return status;

@@ -74,8 +74,16 @@ static gsa_status read_labels(node_task *t, const gsa_task_options *o, gsa_error
     return status;
 }
 
+/* Weights and rows are dense: one index of a small file would make them as large as it says. */
 static gsa_status settle_width(node_task *t, gsa_recipe_values *v, gsa_error *error)
 {
+    enum { EASY = 1 << 16, RATIO = 64 };
+    if (v->data_features == 0 && t->nodes.width > EASY && t->nodes.width / RATIO > t->nodes.entries)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%s: the nodes have features to index %d, and %lld in all: "
+                        "data.features=%d says that so many are meant",
+                        t->nodes.path, t->nodes.width - 1, (long long)t->nodes.entries,
+                        t->nodes.width);
     if (v->data_features == 0) v->data_features = t->nodes.width;
     t->width = (int32_t)v->data_features;
     if (t->nodes.width > t->width)

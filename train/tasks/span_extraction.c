@@ -82,9 +82,11 @@ static const gsa_answer *learned_answer(const gsa_reading *r, int64_t question)
     return NULL;
 }
 
-/* Which questions are examples, and how long they are. */
+/* Which questions are examples, and how long they are. Windows hold their question, each: of a
+ * long one memory would grow with the square of the file. */
 static gsa_status list_examples(span_task *t, int s, gsa_error *error)
 {
+    enum { REPEATED = 1024 };
     span_split *d = &t->split[s];
     const gsa_reading *r = &d->reading;
     const int64_t questions = r->asked.examples;
@@ -99,6 +101,12 @@ static gsa_status list_examples(span_task *t, int s, gsa_error *error)
         const int64_t told = tokens_of(&r->told, r->question[q].passage),
                       asked = tokens_of(&r->asked, q) + SPECIAL;
         const int64_t windows = gsa_windows(told, t->window, t->stride);
+        if (windows > 1 && asked > REPEATED)
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "%s: a question has %lld tokens, and each of %lld windows would hold "
+                            "them: expected at most %d, to which data.max_length cuts",
+                            r->told.path, (long long)(asked - SPECIAL), (long long)windows,
+                            REPEATED - SPECIAL);
         int64_t length = windows * asked;
         for (int64_t w = 0; w < windows; w++)
             length += gsa_window_length(told, t->window, t->stride, w);
