@@ -113,6 +113,22 @@ static gsa_status make_one(const gsa_system *system, const char *path, int *made
     return cannot(error, path, "made as a folder");
 }
 
+/* Where folder/.. follows and the folder is not there, no system would get on, and nobody has
+ * looked at what would be behind it once the folder is made. */
+static gsa_status check_upwards(const gsa_system *system, char *part, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (char *at = part; status == GSA_OK && (at = strstr(at, "/..")); at++) {
+        if (at == part || (at[3] && at[3] != '/')) continue;
+        *at = 0;
+        if (system->kind(system->user, part, NULL) == GSA_FILE_ABSENT)
+            status = gsa_fail(error, GSA_ERR_IO, "'%s/..' leads nowhere: there is no folder '%s'",
+                              part, part);
+        *at = '/';
+    }
+    return status;
+}
+
 /* A path that cannot be made whole leaves no folder. */
 gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error)
 {
@@ -122,7 +138,7 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
     char *part = gsa_alloc_zero(system, bytes + 2, 1);
     if (!part) return gsa_out_of_memory(error, path, (int64_t)bytes + 2);
     memcpy(part, path, bytes);
-    gsa_status status = GSA_OK;
+    gsa_status status = check_upwards(system, part, error);
     char *first = NULL, *last = NULL, *at = part; /* where the names of those that were made end */
     while (status == GSA_OK && *at) {
         int made;

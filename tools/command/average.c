@@ -13,7 +13,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (!options.out)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "gsa average needs a folder to write to: --out DIR");
-    gsa_status status = gsa_check_replaced(options.out, error);
+    gsa_status status = gsa_check_replaced(options.out, 1, error);
     if (status == GSA_OK)
         status = gsa_checkpoint_mean(gsa_args_system(args), &options, &first, &newest, error);
     gsa_let_signals_come();

@@ -315,23 +315,56 @@ static gsa_status check_stream_name(const char *stream, gsa_error *error)
     return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", at);
 }
 
-gsa_status gsa_check_replaced(const char *folder, gsa_error *error)
+/* A run removes what has the name of a temporary of its own, or is in a step that was not ended. */
+typedef struct removed {
+    const char *folder; /* its real path */
+    char path[PATH_MAX];
+} removed;
+
+static int is_kept(void *context, const char *path)
 {
-    static const char *const more[] = { GSA_LATEST, "lock", "asked.ini" };
+    removed *r = context;
+    char real[PATH_MAX];
+    int64_t step;
+    const size_t bytes = strlen(r->folder);
+    if (!realpath(path, real) || strncmp(real, r->folder, bytes) != 0 || real[bytes] != '/')
+        return 1;
+    char *name = real + bytes + 1, *slash = strchr(name, '/');
+    if (slash) *slash = 0;
+    const int goes = slash ? !strchr(slash + 1, '/') && (gsa_step_of(name, GSA_WRITING, &step) ||
+                                                         gsa_step_of(name, GSA_REPLACED, &step))
+                           : name[gsa_bytes_of_target(name)] != 0;
+    if (goes) snprintf(r->path, sizeof r->path, "%s", path);
+    return !goes;
+}
+
+static gsa_status check_removed(const char *folder, gsa_error *error)
+{
+    char real[PATH_MAX];
+    removed r = { .folder = realpath(folder, real) };
+    return !r.folder || gsa_each_read(is_kept, &r)
+               ? GSA_OK
+               : gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'%s' has the name of a temporary of run '%s', which would remove it: "
+                          "the command or its recipe reads it",
+                          r.path, folder);
+}
+
+gsa_status gsa_check_replaced(const char *folder, int anew, gsa_error *error)
+{
+    static const char *const more[] = { "asked.ini", GSA_LATEST, "lock" };
     char path[GSA_PATH_ROOM];
     gsa_status status = check_stream_name("/dev/fd/1", error);
     if (status == GSA_OK) status = check_stream_name("/dev/fd/2", error);
-    enum { ALL = GSA_RUN_FILES + sizeof more / sizeof *more };
+    enum { ALL = GSA_RUN_FILES + sizeof more / sizeof *more, READABLE = GSA_RUN_FILES + 1 };
     for (int i = 0; i < ALL && status == GSA_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder,
-                 i < GSA_RUN_FILES ? gsa_run_files[i] : more[i - GSA_RUN_FILES]);
+        const char *name = i < GSA_RUN_FILES ? gsa_run_files[i] : more[i - GSA_RUN_FILES];
+        const int begun = i >= GSA_RUN_FILES || strcmp(name, "config.ini") == 0;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
         status = gsa_check_stream(gsa_system_default(), path, error);
+        if (status == GSA_OK && i < READABLE && (anew || !begun)) status = check_own(path, error);
     }
-    for (int i = 0; i < GSA_RUN_FILES && status == GSA_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, gsa_run_files[i]);
-        if (strcmp(gsa_run_files[i], "config.ini") != 0) status = check_own(path, error);
-    }
-    return status;
+    return status == GSA_OK ? check_removed(folder, error) : status;
 }
 
 int gsa_note_pattern(const gsa_pattern *pattern)

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include "graph/anchor.h"
 #include "graph/system_parts.h"
+#include "gsa/checkpoint_parts.h"
 #include "topologies/words.h"
 #include "tools/command/apply.h"
 #include "train/settings/recipe.h"
@@ -100,19 +101,40 @@ static int note_value(const gsa_system *system, const gsa_recipe_values *v, cons
     return good;
 }
 
+typedef struct steps {
+    const gsa_system *system;
+    const char *folder, *const *set;
+    int count, good;
+} steps;
+
+static int note_inside(steps *s, const char *below)
+{
+    char config[GSA_PATH_ROOM];
+    if (snprintf(config, sizeof config, "%s/%s%sconfig.ini", s->folder, below, *below ? "/" : "") <
+            (int)sizeof config &&
+        gsa_entry_kind(s->system, config) == GSA_FILE_REGULAR)
+        s->good = gsa_note_recipe(s->system, config, s->set, s->count);
+    return s->good ? 0 : -1;
+}
+
+static int note_step(void *context, const char *name)
+{
+    return gsa_step_of_folder(name) < 0 ? 0 : note_inside(context, name);
+}
+
+/* A model is read with the recipe of its step; gsa average makes no other. */
 int gsa_note_config(const gsa_system *system, const char *folder, const char *const *set, int count,
                     int anyones)
 {
     gsa_anchor *run;
-    char config[GSA_PATH_ROOM];
     if (gsa_anchor_open(system, system, folder, &run, NULL) != GSA_OK) return 1; /* said later */
-    const gsa_system *inside = gsa_anchor_system(run, system);
-    snprintf(config, sizeof config, "%s/config.ini", folder);
-    const int good = (!anyones && gsa_is_others(run ? gsa_anchor_at(run) : folder)) ||
-                     gsa_entry_kind(inside, config) != GSA_FILE_REGULAR ||
-                     gsa_note_recipe(inside, config, set, count);
+    steps s = { gsa_anchor_system(run, system), folder, set, count, 1 };
+    if (anyones || !gsa_is_others(run ? gsa_anchor_at(run) : folder)) {
+        note_inside(&s, "");
+        if (s.good) s.system->list(s.system->user, folder, note_step, &s);
+    }
     gsa_anchor_close(run);
-    return good;
+    return s.good;
 }
 
 int gsa_note_run(const gsa_args *args, const char *folder)

@@ -94,7 +94,7 @@ static gsa_status check_replaced(const gsa_system *system, const char *folder, g
 {
     int done;
     const gsa_status status = gsa_see_in(system, folder, "result.json", &done, error);
-    return status != GSA_OK || done ? status : gsa_check_replaced(folder, error);
+    return status != GSA_OK || done ? status : gsa_check_replaced(folder, 1, error);
 }
 
 /* No run replaces a file that one reads, and no line is put to its end. */

@@ -137,7 +137,7 @@ static gsa_status check_replaced(const gsa_args *args, const wanted *w, gsa_erro
     if (w->recipe) noted = gsa_note_recipe(system, w->recipe, set, count);
     else if (resume) noted = gsa_note_config(system, resume, set, count, 1);
     if (!noted) return gsa_out_of_memory(error, "the files that a recipe names", 4096);
-    return gsa_check_replaced(folder, error);
+    return gsa_check_replaced(folder, !resume, error);
 }
 
 static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)

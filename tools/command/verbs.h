@@ -160,9 +160,9 @@ int gsa_is_in_run(const char *run, const char *path);
 /* Fails where the command's own file would replace what standard output or standard error goes
  * to. */
 gsa_status gsa_check_stream(const gsa_system *system, const char *path, gsa_error *error);
-/* Fails where a run would replace a file of its folder that was read (but config.ini, of which
- * gsa_train says it), or that standard output or standard error goes to. */
-gsa_status gsa_check_replaced(const char *folder, gsa_error *error);
+/* Fails where a run would replace or remove a file of its folder that was read, or that standard
+ * output or standard error goes to. anew 0: a run that goes on reads its own config.ini. */
+gsa_status gsa_check_replaced(const char *folder, int anew, gsa_error *error);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
 int gsa_is_of_a_run(const char *path, int remade);
 /* eval makes this file of a run anew, where it has that name. NULL: nothing. */
