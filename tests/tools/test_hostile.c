@@ -441,7 +441,7 @@ static const row runs[] = {
     { "mkdir exp; cp text.ini exp/config.ini",
       "train exp/config.ini --device cpu --out exp",
       2,
-      { "'exp/config.ini' is the recipe" } },
+      { "'exp/config.ini' cannot be written: the command or its recipe reads it" } },
     { "mkdir new; mkfifo new/config.ini",
       "train text.ini --device cpu --out new",
       2,

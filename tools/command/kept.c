@@ -21,53 +21,62 @@
 
 /* Checkpoints that were read last: a run that saves for days must not remember all their files,
  * and what is read of one comes right after its manifest. */
-enum { MANIFESTS = 64 };
+enum { MANIFESTS = 64, PLACED = 64 };
 static const char MANIFEST[] = "manifest.sha256";
+
+typedef struct read_file {
+    char *at;
+    int opened; /* by this name: what a recipe names may not be read at all, and the files of a run
+                   are read in a folder that is held */
+} read_file;
 
 static struct { /* kept to the end of the process */
     pthread_mutex_t lock;
-    char **at;
+    read_file *file;
     int count, room;
-    char *checkpoint[MANIFESTS];                         /* folders, with their "/" */
-    int next;                                            /* of these, the one that goes first */
-    int (*open)(void *user, const char *path, int mode); /* of the table */
-    int regular;                                         /* as gsa_read_regular says */
+    struct stat placed[PLACED]; /* files that this process made, and may replace and remove */
+    int n_placed;
+    char *checkpoint[MANIFESTS]; /* folders, with their "/" */
+    int next;                    /* of these, the one that goes first */
+    char writing[PATH_MAX];      /* the step-N.tmp-gsa that was made last */
+    int regular;                 /* as gsa_read_regular says */
+    gsa_system table;            /* without what is here */
 } reads = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int is_noted(const char *path)
+static int note(const char *path, int opened)
 {
     int i = 0;
-    while (i < reads.count && strcmp(reads.at[i], path) != 0) i++;
-    return i < reads.count;
-}
-
-static int note(const char *path)
-{
-    if (is_noted(path)) return 1;
+    while (i < reads.count && strcmp(reads.file[i].at, path) != 0) i++;
+    if (i < reads.count) return reads.file[i].opened |= opened, 1;
     if (reads.count == reads.room) {
         const int room = reads.room ? 2 * reads.room : 64;
-        char **more = realloc(reads.at, (size_t)room * sizeof *more);
+        read_file *more = realloc(reads.file, (size_t)room * sizeof *more);
         if (!more) return 0;
-        reads.at = more, reads.room = room;
+        reads.file = more, reads.room = room;
     }
     char *copy = strdup(path);
-    if (copy) reads.at[reads.count++] = copy;
+    if (copy) reads.file[reads.count++] = (read_file){ copy, opened };
     return copy != NULL;
+}
+
+static int note_read(const char *path, int opened)
+{
+    pthread_mutex_lock(&reads.lock);
+    const int noted = note(path, opened);
+    pthread_mutex_unlock(&reads.lock);
+    return noted;
 }
 
 int gsa_note_read(const char *path)
 {
-    pthread_mutex_lock(&reads.lock);
-    const int noted = note(path);
-    pthread_mutex_unlock(&reads.lock);
-    return noted;
+    return note_read(path, 0);
 }
 
 int gsa_each_read(int (*each)(void *context, const char *path), void *context)
 {
     int good = 1;
     pthread_mutex_lock(&reads.lock);
-    for (int i = 0; i < reads.count && good; i++) good = each(context, reads.at[i]);
+    for (int i = 0; i < reads.count && good; i++) good = each(context, reads.file[i].at);
     pthread_mutex_unlock(&reads.lock);
     return good;
 }
@@ -115,7 +124,7 @@ static gsa_status check_read(const char *path, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "it is this program");
     pthread_mutex_lock(&reads.lock);
     for (int i = is_stream(path) ? 0 : -1; i < reads.count && status == GSA_OK; i++) {
-        status = see_file(i < 0 ? "-" : reads.at[i], STDIN_FILENO, &there, error);
+        status = see_file(i < 0 ? "-" : reads.file[i].at, STDIN_FILENO, &there, error);
         if (status == GSA_OK && there.st_mode && is_same(&there, &target))
             status = gsa_fail(error, GSA_ERR_ARGUMENT, "the command or its recipe reads it");
     }
@@ -399,15 +408,33 @@ static int is_of_checkpoint(const char *path, int *is_manifest)
     return i < MANIFESTS;
 }
 
-/* In a step-N.tmp-gsa, which a run writes, and reads once for its manifest. */
+static int is_step_written(const char *path)
+{
+    int64_t step;
+    return gsa_step_of(name_of(path), GSA_WRITING, &step);
+}
+
+/* In the step-N.tmp-gsa that this run writes, and reads once for its manifest. */
 static int is_being_written(const char *path)
 {
-    char folder[GSA_PATH_ROOM];
-    int64_t step;
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
-    slash = strrchr(folder, '/');
-    return gsa_step_of(slash ? slash + 1 : folder, GSA_WRITING, &step);
+    char folder[GSA_PATH_ROOM], real[PATH_MAX];
+    folder_of(path, folder);
+    if (!is_step_written(folder) || !realpath(folder, real)) return 0;
+    pthread_mutex_lock(&reads.lock);
+    const int own = strcmp(real, reads.writing) == 0;
+    pthread_mutex_unlock(&reads.lock);
+    return own;
+}
+
+static int make_folder(void *user, const char *path)
+{
+    char real[PATH_MAX];
+    const int rc = reads.table.make_folder(user, path);
+    if (rc < 0 || !is_step_written(path) || !realpath(path, real)) return rc;
+    pthread_mutex_lock(&reads.lock);
+    strcpy(reads.writing, real);
+    pthread_mutex_unlock(&reads.lock);
+    return rc;
 }
 
 /* By its real path where its folder is held: the descriptor is another's, once that one ends. */
@@ -423,15 +450,15 @@ static int open_file(void *user, const char *path, int mode)
     /* a file that was opened here: a shell gives its own without that flag */
     const int written = mode != GSA_OPEN_READ && mode != GSA_OPEN_READ_OWN;
     if (written && fcntl(gsa_descriptor_of(path), F_GETFD) == FD_CLOEXEC) return errno = EBADF, -1;
-    if (written) return reads.open(user, path, mode);
+    if (written) return reads.table.open(user, path, mode);
     const char *known = lasting(path, real);
     if (is_being_written(known) || is_of_checkpoint(known, &is_manifest))
-        return reads.open(user, path, GSA_OPEN_READ_OWN);
-    if (!is_manifest && !gsa_note_read(known)) return errno = ENOMEM, -1;
+        return reads.table.open(user, path, GSA_OPEN_READ_OWN);
+    if (!is_manifest && !note_read(known, !gsa_is_held(path))) return errno = ENOMEM, -1;
     const int named = !gsa_is_held(path) && strcmp(path, "-") != 0 && gsa_descriptor_of(path) == -1;
     if (reads.regular && named && realpath(path, real))
-        return reads.open(user, real, GSA_OPEN_READ_OWN);
-    return reads.open(user, path, mode);
+        return reads.table.open(user, real, GSA_OPEN_READ_OWN);
+    return reads.table.open(user, path, mode);
 }
 
 void gsa_read_regular(void)
@@ -439,8 +466,59 @@ void gsa_read_regular(void)
     reads.regular = 1;
 }
 
+/* What is removed or replaced is asked of what was read by then, too: before that, a recipe tells
+ * by its text alone what it will read. */
+static int was_opened(const struct stat *target)
+{
+    struct stat there;
+    gsa_error error;
+    for (int i = 0; i < reads.n_placed; i++)
+        if (is_same(&reads.placed[i], target)) return 0;
+    for (int i = 0; i < reads.count; i++)
+        if (reads.file[i].opened &&
+            see_file(reads.file[i].at, STDIN_FILENO, &there, &error) == GSA_OK && there.st_mode &&
+            is_same(&there, target))
+            return 1;
+    return 0;
+}
+
+static int would_lose(const char *path)
+{
+    struct stat target;
+    if (lstat(path, &target) < 0 || !S_ISREG(target.st_mode)) return 0;
+    pthread_mutex_lock(&reads.lock);
+    const int lost = was_opened(&target);
+    pthread_mutex_unlock(&reads.lock);
+    return lost;
+}
+
+/* The first ones: what a command makes and then reads by name, as a recipe, it makes as it begins.
+ */
+static void place(const char *path)
+{
+    struct stat made;
+    if (lstat(path, &made) < 0 || !S_ISREG(made.st_mode)) return;
+    pthread_mutex_lock(&reads.lock);
+    if (reads.n_placed < PLACED) reads.placed[reads.n_placed++] = made;
+    pthread_mutex_unlock(&reads.lock);
+}
+
+static int rename_file(void *user, const char *from, const char *to)
+{
+    if (would_lose(to)) return errno = EBUSY, -1;
+    const int rc = reads.table.rename(user, from, to);
+    if (rc >= 0) place(to);
+    return rc;
+}
+
+static int remove_file(void *user, const char *path)
+{
+    return would_lose(path) ? (errno = EBUSY, -1) : reads.table.remove(user, path);
+}
+
 void gsa_keep_inputs(gsa_system *system)
 {
-    reads.open = system->open;
+    reads.table = *system;
     system->open = open_file, system->refuses = refuse;
+    system->rename = rename_file, system->remove = remove_file, system->make_folder = make_folder;
 }

@@ -7,6 +7,7 @@
 #include "gsa/checkpoint_parts.h"
 #include "topologies/words.h"
 #include "tools/command/apply.h"
+#include "train/data/source.h"
 #include "train/settings/recipe.h"
 
 /* Relative to the program's folder: the build tree's, then the installation's. */
@@ -87,11 +88,19 @@ static int note_file(const gsa_system *system, const gsa_recipe_values *v, const
     return good;
 }
 
-/* The value itself, and words of it: file:path=g.mtx, a.gz,b.zst. */
+static gsa_status note_name(void *context, const char *path, gsa_error *error)
+{
+    (void)context;
+    return gsa_note_read(path) ? GSA_OK : gsa_out_of_memory(error, path, 4096);
+}
+
+/* The value itself, what it is a list or a pattern of, and words of it: file:path=g.mtx. */
 static int note_value(const gsa_system *system, const gsa_recipe_values *v, const char *value)
 {
     char word[GSA_PATH_ROOM];
-    int good = note_file(system, v, value);
+    gsa_error error;
+    int good = note_file(system, v, value) &&
+               gsa_source_names(system, value, note_name, NULL, &error) != GSA_ERR_MEMORY;
     while (*value && good) {
         const size_t bytes = strcspn(value, ":=,;+*");
         snprintf(word, sizeof word, "%.*s", (int)bytes, value);
