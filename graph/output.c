@@ -115,7 +115,8 @@ static gsa_status open_target(gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
     const int owned = output->owned;
-    const int standard = strcmp(output->path, "-") == 0;
+    const int standard = strcmp(output->path, "-") == 0 ||
+                         (!owned && gsa_descriptor_of(output->path) == STDIN_FILENO);
     const int kind = standard ? GSA_FILE_OTHER
                      : owned  ? gsa_entry_kind(system, output->path)
                               : system->kind(system->user, output->path, NULL);

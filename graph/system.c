@@ -194,6 +194,7 @@ static int descriptor_at(const char *path)
     const char *slash = strrchr(path, '/'), *digits = slash ? slash + 1 : path;
     const size_t count = strspn(digits, "0123456789");
     if (count == 0 || count > DIGITS || digits[count]) return -1;
+    if (count > 1 && *digits == '0') return -1; /* the system knows none of that name */
     snprintf(folder, sizeof folder, "%.*s.", (int)(digits - path), path);
     if (!is_of_processes(folder) || !realpath(folder, real)) return -1;
     struct stat seen; /* where the folder itself is mounted elsewhere, it has another name */

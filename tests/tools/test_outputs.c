@@ -229,6 +229,19 @@ static const row kept[] = {
     { GSA_COMMAND " average run --last 1 --out mean >o; cp train.tsv c",
       "predict --device cpu --model mean --input dev.tsv --output train.tsv", 2,
       "'train.tsv' cannot be written: the command or its recipe reads it", "cmp train.tsv c" },
+    { "cp train.tsv c",
+      "attend --device cpu --model run --beside mean --text x --format csv --out train.tsv", 2,
+      "recipe reads it", "cmp train.tsv c" },
+    { "cp dev.tsv d; ! " GSA_COMMAND " predict --device cpu --model model --input d --output "
+      "/dev/fd/05 5<>d 2>e",
+      "--version", 0, NULL, "cmp dev.tsv d" },
+    { "! " GSA_COMMAND " graph --topology star --length 3 --format dot --out /dev/stdin <&- 2>e",
+      "--version", 0, NULL, "grep -q 'cannot be opened\\|cannot be written' e" },
+    { "cp train.tsv c; for v in 'eval --device cpu --model run' 'average run --last 1 --out late'; "
+      "do "
+      "r=0; " GSA_COMMAND
+      " $v 1<>train.tsv 2>e || r=$?; test $r = 2; grep -q 'recipe reads it' e; done",
+      "--version", 0, NULL, "cmp train.tsv c" },
     { "mkdir -p killed; : >killed/mine", TRAIN "--out new/../killed", 1,
       "'new/..' leads nowhere: there is no folder 'new'", "test ! -e new && test -e killed/mine" },
     { "mkdir -p mine/empty", "topology new foo --out new/../mine/empty/x", 1, "leads nowhere",
@@ -360,7 +373,7 @@ static const row kept[] = {
       "average run --last 1 --out mean", 2, "'mean/step-9.tmp-gsa' is there already",
       "test -s mean/step-9.tmp-gsa/vocab.txt" },
     /* the recipe that train FILE wrote, and somebody changed while data were read */
-    { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
+    { "cp t.tsv big.tsv; for i in $(seq 15); do cat big.tsv big.tsv >b; mv b big.tsv; "
       "done; " GSA_COMMAND
       " train big.tsv --quiet --device cpu --out own --set data.dev=none 2>e & "
       "while test ! -e own/recipe.ini && kill -0 $!; do :; done; echo mine >own/recipe.ini; "

@@ -286,6 +286,22 @@ START_TEST(a_result_that_is_none)
 }
 END_TEST
 
+START_TEST(data_may_be_a_list_or_a_pattern)
+{
+    static const char *const data[] = { "data.train=trai*.tsv", "data.train=train.tsv,dev.tsv" };
+    json_t *line[16];
+    gsa_cli_enter();
+    for (int i = 0; i < 2; i++) {
+        run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--set", "train.epochs=1",
+                 "--set", "data.stream=65536", "--set", data[i]));
+        const int count = objects(line);
+        ck_assert_int_eq(count, 3);
+        for (int k = 0; k < count; k++) json_decref(line[k]);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test runs[] = { GSA_TEST(seeds_and_encoders),
@@ -293,7 +309,8 @@ int main(int argc, char **argv)
                                      GSA_TEST(compared),
                                      GSA_TEST(a_signal_and_on),
                                      GSA_TEST(results_into_a_pipe),
-                                     GSA_TEST(a_result_that_is_none) };
+                                     GSA_TEST(a_result_that_is_none),
+                                     GSA_TEST(data_may_be_a_list_or_a_pattern) };
     static const gsa_test wrong[] = { GSA_LOOP(refused_at_once, GSA_COUNT(refused)) };
     static const gsa_case cases[] = { GSA_CASE("runs", runs, 120), GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("sweeps", cases, GSA_COUNT(cases), argc, argv);

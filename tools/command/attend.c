@@ -28,7 +28,11 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     attend.beside = gsa_args_texts(args, "beside", &attend.n_beside);
     gsa_status status = gsa_apply_options_read(args, "attend", &reporter, &apply, error);
     if (status != GSA_OK) return status;
-    for (int i = 0; i < attend.n_beside; i++) apply.untrusted |= gsa_is_others(attend.beside[i]);
+    for (int i = 0; i < attend.n_beside; i++) {
+        apply.untrusted |= gsa_is_others(attend.beside[i]);
+        if (!gsa_note_run(args, attend.beside[i]))
+            return gsa_out_of_memory(error, "the files that a recipe names", GSA_PATH_ROOM);
+    }
     if (!attend.n_texts == !attend.n_examples)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa attend' needs either --text T or --example N");

@@ -14,6 +14,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "gsa average needs a folder to write to: --out DIR");
     gsa_status status = gsa_check_replaced(options.out, 1, error);
+    if (status == GSA_OK && !gsa_note_run(args, options.run))
+        status = gsa_out_of_memory(error, "the files that a recipe names", GSA_PATH_ROOM);
     if (status == GSA_OK)
         status = gsa_checkpoint_mean(gsa_args_system(args), &options, &first, &newest, error);
     gsa_let_signals_come();

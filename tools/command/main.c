@@ -1,5 +1,6 @@
 /* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its
  * status into an exit code. */
+#define _GNU_SOURCE /* O_PATH */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -149,13 +150,17 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     return status;
 }
 
+#ifndef O_PATH
+#define O_PATH O_WRONLY
+#endif
+
 /* A stream that the caller closed gives its number to no file of a run, which messages would go to:
  * what is put there can be neither read nor written as that stream. */
 static void hold_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
         if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+            open("/dev/null", stream == STDIN_FILENO ? O_PATH : O_RDONLY);
 }
 
 /* JSON that lacks a member is wrong, and jansson leaves out what it has no memory for. */

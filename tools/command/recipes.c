@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "gsa/checkpoint_parts.h"
@@ -149,7 +150,9 @@ int gsa_note_config(const gsa_system *system, const char *folder, const char *co
 int gsa_note_run(const gsa_args *args, const char *folder)
 {
     static const char *const outputs[] = { "out", "output", "json", "outcomes", "report" };
-    int writes = 0, count;
+    int count;
+    struct stat out;
+    int writes = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
     const char *const *set = gsa_args_texts(args, "set", &count);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         writes |= gsa_args_text(args, outputs[i]) != NULL;

@@ -6,6 +6,7 @@
 #include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
 #include "train/data/plain.h"
+#include "train/data/source.h"
 #include "train/settings/recipe.h"
 #include "train/driver/trainer.h"
 #include "train/data/json.h"
@@ -310,16 +311,24 @@ static gsa_status obtain(const sweep *s, int index, const char *folder, int stat
     return status == GSA_OK ? status : gsa_fail_at(error, status, "run '%s'", run->name);
 }
 
-/* One file of a run that is still to be made. */
+static gsa_status see_there(void *context, const char *path, gsa_error *error)
+{
+    const sweep *s = context;
+    return s->system->kind(s->system->user, path, NULL) != GSA_FILE_ABSENT
+               ? GSA_OK
+               : gsa_fail(error, GSA_ERR_IO, "there is no file '%s'", path);
+}
+
+/* One file, or a list or pattern of files, of a run that is still to be made. */
 static gsa_status check_file(const sweep *s, const gsa_sweep_run *run, const char *key,
                              const char *path, const char *suffix, gsa_error *error)
 {
     char whole[PATH];
     if (!*path || strcmp(path, "-") == 0) return GSA_OK;
     snprintf(whole, sizeof whole, "%s%s%s", path, *suffix ? "." : "", suffix);
-    if (s->system->kind(s->system->user, whole, NULL) != GSA_FILE_ABSENT) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_IO, "run '%s': %s: there is no file '%s'", run->name, key,
-                    whole);
+    sweep seen = *s;
+    const gsa_status status = gsa_source_names(s->system, whole, see_there, &seen, error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "run '%s': %s", run->name, key);
 }
 
 /* What the runs read is there: a name that is wrong in the last one is told before the first one is
