@@ -85,6 +85,10 @@ static const row kept[] = {
       "test $(cat run/report.json) = {}" },
     { NULL, EVAL "run --json run/outcomes.jsonl", 2, "it is of a run",
       "cmp run/outcomes.jsonl outcomes.kept" },
+    { "mkdir -p tb/like; cp train.tsv tb/like/events.out.tfevents.0.gsa; " GSA_COMMAND " " TRAIN
+      "--out like --set data.train=tb/like/events.out.tfevents.0.gsa >o",
+      "report like --tensorboard tb --out p.html", 2, "recipe reads it",
+      "cmp train.tsv tb/like/events.out.tfevents.0.gsa && test ! -e p.html" },
     { "mkdir -p tb/run; echo mine >tb/run/events.out.tfevents.0.gsa",
       "report run --tensorboard tb --out ./tb/run/events.out.tfevents.0.gsa", 2, "both name",
       "test $(cat tb/run/events.out.tfevents.0.gsa) = mine" },

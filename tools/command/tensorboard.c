@@ -154,6 +154,7 @@ static gsa_status check_run(const gsa_system *system, const char *folder, const 
     snprintf(events, sizeof events, "%s/" EVENTS, own);
     gsa_status status = gsa_check_outside(system, own, error);
     if (status == GSA_OK) status = gsa_check_stream(system, events, error);
+    if (status == GSA_OK) status = gsa_check_appended(system, events, error);
     if (status != GSA_OK) return gsa_fail_at(error, status, "--tensorboard %s", folder);
     if (!gsa_is_one_output(system, events, page)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
