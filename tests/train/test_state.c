@@ -269,7 +269,7 @@ START_TEST(a_run_goes_on_from_the_highest_numbers)
 }
 END_TEST
 
-/* The epoch that is told of, the next one, and its number after it are in range, too. */
+/* A resume prints the epoch plus one and saves it: both stay in range. */
 START_TEST(no_epoch_goes_on_after_the_last)
 {
     static const struct {
